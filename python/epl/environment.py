@@ -34,8 +34,8 @@ def init(devices: Devices | None = None, config: Config | Mapping[str, Value] | 
         numbered node after node; see the setting `cluster.device_place_prefer_intra_node`.
         `"cuda:CARDS"` is a device on each of some GPUs, by the driver's numbers: `"cuda:0"`, `"cuda:0-3"`,
         `"cuda:0,2"`; `"cuda:0x4"` are four virtual devices on one, with memory and streams of their own.
-        `"cuda:*"` is a device for each process of a run, on a card of its own: the first process of a host
-        has its card 0.
+        `"cuda:*"` is a device for each process of a run: the processes of a host take its cards in turn.
+        So each has its own, unless there are more processes than cards.
       config: an `epl.Config` or its dict.
 
     Raises:

@@ -332,7 +332,10 @@ def load(path: PathLike, *, devices: Devices | None = None, like: Lowered | None
     plan = guarded(runtime.module().Plan.load, os.fspath(file))
     members = group.current() if plan.devices > 1 else None
     chosen = parse_devices(devices) if devices is not None else current_devices() or plan.device_string
-    chosen = in_processes(chosen, members.processes if members else 1)
+    if members is not None:
+        chosen = in_processes(chosen, members.processes)
+    elif (run := group.current()) is not None and chosen == "cuda:*":  # a plan of one device, in each process
+        chosen = f"cuda:{run.place_on_host}"
     if members is not None:
         compare_plans(members, plan, file.stem if like is None else like.signature.name)
     if like is not None:

@@ -47,7 +47,10 @@ nb::tuple boundsOf(const Box &box) {
 /// (device, ((begin, end) of each dimension), array, number of devices before that have it) of all that is
 /// here.
 nb::list shardsOf(const StateBuffer &self, bool writable) {
-  auto [shards, owner] = writable ? self.draft() : self.shards();
+  auto [shards, owner] = [&] {
+    nb::gil_scoped_release unlocked; // devices may have memory of their own, which is copied
+    return writable ? self.draft() : self.shards();
+  }();
   nb::list list;
   for (const Shard &shard : shards)
     list.append(nb::make_tuple(shard.device, boundsOf(shard.box),

@@ -7,6 +7,7 @@
 #include "runtime/plan/model/Channels.h"
 #include "runtime/plan/model/LocalRanks.h"
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -48,8 +49,10 @@ public:
   virtual ~BoundStep() = default;
 
   /// Begins a step on buffers that are where the tables of the plan's parts say. `isTimed`: times are wanted.
-  /// Throws Error if it fails: then the step has ended.
-  virtual void start(std::span<const AddressTable *const> meshes, bool isTimed) = 0;
+  /// `isStopped`: whether the step is given up, for devices that wait in here. Throws Error if it fails: then
+  /// the step has ended.
+  virtual void start(std::span<const AddressTable *const> meshes, bool isTimed,
+                     const std::function<bool()> &isStopped) = 0;
   /// Whether the step that was begun, and what was begun behind it, has ended; asked again and again. Throws
   /// Error if it failed.
   virtual bool isDone() = 0;

@@ -83,6 +83,9 @@ public:
     std::vector<void *> pointers;
     std::vector<Pending> pending;
     uint64_t numMoved = 0; // messages, as it has seen
+
+    /// Whether more have moved since it was asked last.
+    bool seesMoved(uint64_t moved) { return std::exchange(numMoved, moved) != moved; }
     bool isPrepared = false, isCollected = false;
     size_t left = 0; // commands
     // Of devices that run a step as a whole:

@@ -136,7 +136,7 @@ bool Step::runCommands(uint32_t worker) {
 void Step::startWhole(uint32_t worker) {
   Frame::Worker &self = frame.workers[worker];
   self.begin = Frame::Clock::now();
-  plan.step()->start(frame.tables, frame.trace.isEnabled());
+  plan.step()->start(frame.tables, frame.trace.isEnabled(), [this] { return isStopped(); });
   self.isBegun = true;
   for (const Frame::Cursor &cursor : self.cursors)
     fetch(cursor);
@@ -158,7 +158,8 @@ bool Step::runWhole(uint32_t worker) {
         break;
       }
       isNextPrepared = isNextPrepared || executor.prepareNext();
-      lookForMessages(self, idling);
+      if (self.seesMoved(plan.collectives().numMoved()))
+        idling.since = {};
       if (!executor.poll(worker, seen, idling))
         return false;
     }
@@ -179,20 +180,13 @@ void Step::recordWhole(uint32_t worker) {
     frame.trace.record(worker, {span.part, span.rank, span.command}, index, at(span.begin), at(span.end));
 }
 
-/// While messages move, the next one is not far.
-void Step::lookForMessages(Frame::Worker &self, Executor::Idling &idling) const {
-  uint64_t moved = plan.collectives().numMoved();
-  if (moved != self.numMoved)
-    idling.since = {};
-  self.numMoved = moved;
-}
-
-/// Nobody wakes a thread for a command that is pending.
+/// Nobody wakes a thread for a command that is pending. While messages move, the next one is not far.
 bool Step::rest(uint32_t worker, uint32_t seen, Executor::Idling &idling) {
   Frame::Worker &self = frame.workers[worker];
   if (self.pending.empty())
     return executor.idle(worker, seen, idling);
-  lookForMessages(self, idling);
+  if (self.seesMoved(plan.collectives().numMoved()))
+    idling.since = {};
   lookAtOthers();
   return executor.poll(worker, seen, idling);
 }

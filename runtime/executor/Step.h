@@ -57,7 +57,6 @@ private:
   void recordWhole(uint32_t worker);
   void collectSlice(uint32_t worker);
   bool awaitResults(uint32_t worker);
-  void lookForMessages(Frame::Worker &self, Executor::Idling &idling) const;
   bool rest(uint32_t worker, uint32_t seen, Executor::Idling &idling);
   bool sweep(uint32_t worker);
   Frame::Lane *nextLane(Frame::Cursor &cursor) const;

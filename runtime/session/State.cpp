@@ -4,6 +4,8 @@
 #include "runtime/session/BlockCopies.h"
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 namespace epl::runtime {
 
@@ -111,10 +113,16 @@ void Storage::copyToHost(std::byte *global) const {
 
 HostBlocks::HostBlocks(const StorageKind &kind) {
   for (const StorageKind::Piece &piece : kind.pieces) {
-    auto &ranks = pieces.emplace_back();
-    for (const std::optional<uint32_t> &device : piece.ranks)
-      ranks.push_back(device ? std::make_unique<Memory>(piece.layout.localBytes(), Memory::Fill::none)
-                             : nullptr);
+    std::map<uint32_t, std::shared_ptr<Memory>> blocks; // by the first rank that has one
+    auto &ranks = pieces.emplace_back(piece.ranks.size());
+    for (uint32_t rank = 0; rank < ranks.size(); ++rank) {
+      if (!piece.ranks[rank])
+        continue;
+      std::shared_ptr<Memory> &block = blocks[piece.layout.firstAlike(rank)];
+      if (!block)
+        block = std::make_shared<Memory>(piece.layout.localBytes(), Memory::Fill::none);
+      ranks[rank] = block;
+    }
   }
 }
 
@@ -122,9 +130,10 @@ std::shared_ptr<const HostBlocks> Storage::copyBlocks() const {
   if (kind->devices->usesHostMemory())
     return nullptr;
   auto copy = std::make_shared<HostBlocks>(*kind);
+  std::set<std::byte *> copied; // ranks that hold the same have one block there
   for (size_t piece = 0; piece < pieces.size(); ++piece)
     for (uint32_t rank = 0; rank < pieces[piece].memory.size(); ++rank)
-      if (std::byte *block = copy->at(piece, rank))
+      if (std::byte *block = copy->at(piece, rank); block && copied.insert(block).second)
         kind->devices->copyOut(*pieces[piece].memory[rank], block);
   return copy;
 }

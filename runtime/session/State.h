@@ -67,7 +67,7 @@ struct Shard {
 };
 
 /// Blocks of the ranks that are here in memory of the host, of a state whose devices have memory of their
-/// own.
+/// own. Ranks that hold the same have one block.
 class HostBlocks {
 public:
   explicit HostBlocks(const StorageKind &kind);
@@ -78,7 +78,7 @@ public:
   }
 
 private:
-  std::vector<std::vector<std::unique_ptr<Memory>>> pieces; // of each rank; null for those elsewhere
+  std::vector<std::vector<std::shared_ptr<Memory>>> pieces; // of each rank; null for those elsewhere
 };
 
 /// The memory of one state: its block on every rank that is here. Whoever makes one fills it.

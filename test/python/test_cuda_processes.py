@@ -149,7 +149,7 @@ def test_messages_go_through_the_host_without_nccl(tmp_path: Path) -> None:
 
 def test_two_processes_share_a_card(tmp_path: Path) -> None:
     done = run_in(2, INTEGERS, tmp_path, DEVICES="cuda:*", LAYOUTS="replicate", EPL_CUDA_DEVICES="1")
-    assert "through memory of the host: NCCL takes one process for each card" in done.stderr
+    assert "through memory of the host: NCCL takes one device of each card" in done.stderr
 
 
 @pytest.mark.parametrize("devices", ["cuda:*", "cuda:0x2"])
@@ -226,6 +226,14 @@ def test_who_waits_long_says_for_whom(devices: str, tmp_path: Path) -> None:
     if devices == "cuda:0x2":
         message = r'command "all_reduce" of .*program.py:\d+ on device 0 waits for 4 bytes from process 1'
         assert re.search(message, done.stderr), done.stderr
+
+
+@pytest.mark.parametrize(("devices", "blocking"), [("cuda:*", "0"), ("cuda:0x2", "0"), ("cuda:*", "1")])
+def test_a_step_is_given_up_at_a_deadline(devices: str, blocking: str, tmp_path: Path) -> None:
+    variables = {"DEVICES": devices, "EPL_CUDA_BLOCKING": blocking, "EPL_DEADLINE_SECONDS": "2"}
+    done = run_in(2, SLOW.replace("sleep(5)", "sleep(8)"), tmp_path, fails=True, **variables)
+    assert "devices wait for others, and the step has not ended after 2 s" in done.stderr
+    assert (': command "all_reduce" of ' in done.stderr) == (blocking == "1")
 
 
 @pytest.mark.parametrize("devices", ["cuda:*", "cuda:0x4"])

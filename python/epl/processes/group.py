@@ -152,6 +152,12 @@ class Group:
                 self._is_exchanging = False
 
     @property
+    def place_on_host(self) -> int:
+        """How many processes of this host come before this one."""
+        hosts = [facts.host for facts in self.facts[: self.process + 1]]
+        return hosts.count(hosts[-1]) - 1
+
+    @property
     def is_failing(self) -> bool:
         """Whether this process has failed, or another one."""
         return self.failure is not None or self.watch.has_failed

@@ -5,7 +5,7 @@
 #include "runtime/device/cuda/CudaMemory.h"
 #include "runtime/device/cuda/HostCall.h"
 #include "runtime/device/cuda/Images.h"
-#include "runtime/device/cuda/collectives/HostRoom.h"
+#include "runtime/device/cuda/collectives/TransferMemory.h"
 
 #include <cstring>
 #include <map>
@@ -95,7 +95,6 @@ struct Calls {
   bool isEmpty() const { return kernels.empty() && !host && !product && !transfer; }
   /// Whether all of it is kernels of ours, whose arguments a graph can be given anew.
   bool isOwn() const { return !host && !product && !transfer; }
-  bool hasLibraryTransfer() const { return transfer && transfer->comm; }
 };
 
 /// What a command has to transfer on a rank: how, through which memory of the card, by what.

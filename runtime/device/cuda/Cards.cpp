@@ -39,6 +39,7 @@ Cards::Cards(const Devices &devices, const Peers &peers)
 }
 
 Cards::~Cards() {
+  freeUnused(/*waits=*/true);
   stepStream = {};
   for (Card &card : cards)
     card.arrivals = {};
@@ -77,6 +78,28 @@ void Cards::enablePeers() {
           result != CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED)
         api.check(result, what);
     }
+}
+
+void Cards::giveBack(uint32_t card, CUdeviceptr memory) const noexcept {
+  {
+    std::lock_guard<std::mutex> guard(mutex);
+    unused.emplace_back(card, memory);
+  }
+  freeUnused();
+}
+
+void Cards::freeUnused(bool waits) const noexcept {
+  std::lock_guard<std::mutex> guard(mutex);
+  if (unused.empty() || !tryUse(0))
+    return;
+  for (uint32_t card = 0; card < size(); ++card)
+    for (CUstream stream : {arrivals(card), steps()})
+      if ((waits ? api.cuStreamSynchronize(stream) : api.cuStreamQuery(stream)) == CUDA_ERROR_NOT_READY)
+        return;
+  for (auto [card, memory] : unused)
+    if (tryUse(card))
+      api.cuMemFree(memory);
+  unused.clear();
 }
 
 std::string Cards::uniqueName(uint32_t card) const {

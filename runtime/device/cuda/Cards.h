@@ -5,6 +5,7 @@
 #include "runtime/device/cuda/Handles.h"
 #include "runtime/device/cuda/collectives/Peers.h"
 
+#include <mutex>
 #include <vector>
 
 namespace epl::runtime::cuda {
@@ -36,6 +37,12 @@ public:
     return api.cuCtxSetCurrent(cards[card].context) == CUDA_SUCCESS;
   }
 
+  /// Takes memory that nobody uses any more. It is freed when no step runs: a driver waits for steps in that,
+  /// and they may wait for other processes.
+  void giveBack(uint32_t card, CUdeviceptr memory) const noexcept;
+  /// Frees what was given back, if no step runs; with `waits` it waits for that.
+  void freeUnused(bool waits = false) const noexcept;
+
   /// On which steps are launched, one behind another, and what goes to them and comes from them is copied. It
   /// is the first card's.
   CUstream steps() const { return stepStream; }
@@ -57,6 +64,8 @@ private:
   std::vector<uint32_t> cardOfDevice; // of those that are here
   std::vector<Card> cards;
   Stream stepStream;
+  mutable std::mutex mutex;
+  mutable std::vector<std::pair<uint32_t, CUdeviceptr>> unused; // of cards
 };
 
 } // namespace epl::runtime::cuda

@@ -8,8 +8,8 @@
 namespace epl::runtime::cuda {
 
 CudaAllocation::~CudaAllocation() {
-  if (size() != 0 && cards->tryUse(cardIndex))
-    cards->driver().cuMemFree(pointer());
+  if (size() != 0)
+    cards->giveBack(cardIndex, pointer());
 }
 
 std::unique_ptr<CudaAllocation> allocateOn(const std::shared_ptr<const Cards> &cards, uint32_t card,
@@ -17,7 +17,13 @@ std::unique_ptr<CudaAllocation> allocateOn(const std::shared_ptr<const Cards> &c
   const Driver &api = cards->driver();
   CUdeviceptr memory = 0;
   cards->use(card);
-  if (CUresult result = size == 0 ? CUDA_SUCCESS : api.cuMemAlloc(&memory, size); result != CUDA_SUCCESS) {
+  CUresult result = size == 0 ? CUDA_SUCCESS : api.cuMemAlloc(&memory, size);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+    cards->freeUnused(/*waits=*/true);
+    cards->use(card);
+    result = api.cuMemAlloc(&memory, size);
+  }
+  if (result != CUDA_SUCCESS) {
     size_t free = 0, all = 0;
     std::string found =
         api.cuMemGetInfo(&free, &all) == CUDA_SUCCESS

@@ -19,6 +19,18 @@ inline bool isSwitchedOn(const std::string &name) {
   return value == "1";
 }
 
+/// The number that a variable is; `otherwise` if it is not set. Throws Error if it is none, or 0.
+inline long readNumber(const std::string &name, long otherwise) {
+  const char *variable = std::getenv(name.c_str());
+  if (!variable || !*variable)
+    return otherwise;
+  char *end = nullptr;
+  long number = std::strtol(variable, &end, 10);
+  if (*end || number <= 0)
+    throw Error("the environment variable " + name + " is \"" + variable + "\", expected a number above 0");
+  return number;
+}
+
 } // namespace epl::runtime::cuda
 
 #endif // EPL_RUNTIME_DEVICE_CUDA_ENVIRONMENT_H

@@ -28,8 +28,6 @@ public:
 
   operator T() const { return thing; }
   T get() const { return thing; }
-  /// It is kept to the end of the process.
-  void release() { thing = {}; }
 
 private:
   const Driver *api = nullptr;
@@ -62,6 +60,18 @@ inline Event makeEvent(const Driver &api, bool isTimed = false) {
   api.check(api.cuEventCreate(&event, isTimed ? CU_EVENT_DEFAULT : CU_EVENT_DISABLE_TIMING),
             "cannot make an event");
   return {api, event};
+}
+
+/// Puts an event behind what is on a stream, of the calling thread's card; makes it the first time.
+inline void record(const Driver &api, Event &event, CUstream stream, bool isTimed = false) {
+  if (!event)
+    event = makeEvent(api, isTimed);
+  api.check(api.cuEventRecord(event, stream), "cannot record an event");
+}
+
+/// A stream goes on behind an event.
+inline void await(const Driver &api, CUstream stream, CUevent event) {
+  api.check(api.cuStreamWaitEvent(stream, event, 0), "cannot wait for an event");
 }
 
 inline Pinned takePinned(const Driver &api, size_t size) {

@@ -11,13 +11,9 @@ StepGraph::StepGraph(std::shared_ptr<const Cards> shared, std::shared_ptr<Copies
                      const plan::PlanT &plan, const Channels &channels, const LocalRanks &local)
     : cards(std::move(shared)), api(cards->driver()), channels(channels),
       work(cards, std::move(copies), std::move(images), std::move(communicators), plan, channels, local),
-      isBlocking(isSwitchedOn("EPL_CUDA_BLOCKING")) {
+      chains(*cards, work), isBlocking(isSwitchedOn("EPL_CUDA_BLOCKING")) {
   for (const StepWork::Rank &rank : work.localRanks())
     addRank(rank);
-  for (uint32_t card = 0; card < cards->size(); ++card) {
-    cards->use(card);
-    chains.push_back({makeStream(api, /*isUrgent=*/true), {}});
-  }
   cards->use(0);
   capturing = makeStream(api);
   begun = makeEvent(api);
@@ -26,8 +22,8 @@ StepGraph::StepGraph(std::shared_ptr<const Cards> shared, std::shared_ptr<Copies
 }
 
 StepGraph::~StepGraph() {
-  if (cards->tryUse(0))
-    api.cuStreamSynchronize(cards->steps()); // whatever it says: nothing runs any more
+  isRunning = false; // what runs ends by itself
+  cancel();
 }
 
 void StepGraph::addRank(const StepWork::Rank &rank) {
@@ -45,18 +41,12 @@ void StepGraph::addRank(const StepWork::Rank &rank) {
 // Commands on streams
 //===----------------------------------------------------------------------===//
 
-void StepGraph::record(Event &event, CUstream stream, bool isTimed) const {
-  if (!event)
-    event = makeEvent(api, isTimed);
-  api.check(api.cuEventRecord(event, stream), "cannot record an event");
-}
-
 /// A stream waits for a command of another lane, rank or part. Of a rank in another process it need not: what
 /// that has is read by a call that begins when it comes to the command there, and what it reads has been read
 /// when the own call has ended, for which the own rank waits.
 void StepGraph::await(uint32_t part, uint32_t rank, uint32_t command, CUstream waiting) {
   if (std::optional<uint32_t> place = work.placeOf(part, rank))
-    api.check(api.cuStreamWaitEvent(waiting, ranks[*place].events[command], 0), "cannot wait for an event");
+    cuda::await(api, waiting, ranks[*place].events[command]);
 }
 
 void StepGraph::awaitOthers(const StepWork::Item &item, CUstream waiting) {
@@ -90,8 +80,7 @@ void StepGraph::awaitMessage(const StepWork::Item &item, CUstream waiting) {
   PartCommand receive = channels.messages(send->channel)[before].receive;
   for (uint32_t listener : channels.listeners(send->channel, place.rank))
     await(receive.part, listener, receive.command, waiting);
-  if (auto sent = ranks[item.rank].sent.find({send->channel, before}); sent != ranks[item.rank].sent.end())
-    api.check(api.cuStreamWaitEvent(waiting, sent->second, 0), "cannot wait for an event");
+  chains.awaitSent(item.rank, send->channel, before, waiting);
 }
 
 /// The node that was captured last from a stream.
@@ -107,12 +96,10 @@ CUresult StepGraph::takeNode(uint32_t item, CUstream stream) {
 
 /// In a graph the last item of a joint stands for all of it.
 CUresult StepGraph::enqueueJoint(const StepWork::Joint &joint, uint32_t index, CUstream own) {
-  if (index != joint.items.back())
-    return CUDA_SUCCESS;
-  for (const KernelCall &call : joint.kernels)
-    if (CUresult result = call.enqueue(api, own); result != CUDA_SUCCESS)
-      return result;
-  return CUDA_SUCCESS;
+  CUresult result = CUDA_SUCCESS;
+  for (size_t i = 0; index == joint.items.back() && i < joint.kernels.size() && result == CUDA_SUCCESS; ++i)
+    result = joint.kernels[i].enqueue(api, own);
+  return result;
 }
 
 CUresult StepGraph::enqueueCalls(uint32_t index, CUstream own) {
@@ -134,30 +121,18 @@ CUresult StepGraph::enqueueCalls(uint32_t index, CUstream own) {
 /// The first command of a lane comes behind the begin of the step.
 void StepGraph::enter(const StepWork::Rank &place, Rank &rank, uint32_t lane, Mode mode) {
   CUstream own = rank.lanes[lane];
-  api.check(api.cuStreamWaitEvent(own, begun, 0), "cannot wait for an event");
+  cuda::await(api, own, begun);
   if (mode == Mode::timed && !hasBegun[place.card])
-    record(timedBegins[place.card], own, true);
+    record(api, timedBegins[place.card], own, true);
   rank.hasBegun[lane] = hasBegun[place.card] = true;
-}
-
-/// The next call of NCCL on a card comes behind what is on a stream of a rank.
-void StepGraph::comeBehind(Rank &rank, uint32_t card, CUstream before) {
-  record(rank.packed, before, false);
-  api.check(api.cuStreamWaitEvent(chains[card].stream, rank.packed, 0), "cannot wait for an event");
-}
-
-void StepGraph::endTransfer(uint32_t card) {
-  cards->use(card);
-  chains[card].isUsed = true;
-  record(chains[card].last, chains[card].stream, false);
 }
 
 /// All that comes before the calls of an item, or before its transfers if it has some.
 void StepGraph::begin(uint32_t index, Mode mode) {
   const StepWork::Item &item = work.items()[index];
-  if (item.isSent)
-    return beginSend(index);
   const StepWork::Rank &place = work.localRanks()[item.rank];
+  if (item.isSent)
+    return chains.beginSend(item, eventOfSend(item));
   Rank &rank = ranks[item.rank];
   uint32_t command = item.command.command, lane = work.plan(place.part).commands[command]->lane;
   CUstream own = rank.lanes[lane];
@@ -166,106 +141,51 @@ void StepGraph::begin(uint32_t index, Mode mode) {
     enter(place, rank, lane, mode);
   awaitOthers(item, own);
   if (mode == Mode::timed)
-    record(rank.timedBegins[command], own, true);
+    record(api, rank.timedBegins[command], own, true);
   for (const KernelCall &call : item.calls.packs)
-    check(item, call.enqueue(api, own));
-  if (item.calls.hasLibraryTransfer())
-    comeBehind(rank, place.card, own);
-  else if (item.calls.transfer)
-    check(item, item.calls.transfer->room->send(item.calls.transfer->calls, own));
+    work.check(item, call.enqueue(api, own));
+  if (item.calls.transfer)
+    chains.begin(item, own);
 }
 
-void StepGraph::check(const StepWork::Item &item, CUresult result) const {
-  if (result != CUDA_SUCCESS)
-    throw Error(work.describe(item) + ": " + api.describe(result));
-}
-
-/// A message leaves when it is in the channel's memory.
-void StepGraph::beginSend(uint32_t index) {
-  const StepWork::Item &item = work.items()[index];
-  const StepWork::Rank &place = work.localRanks()[item.rank];
+/// Of the command that has put what an item sends into the channel's memory.
+CUevent StepGraph::eventOfSend(const StepWork::Item &item) const {
   const plan::ReceiveT &receive =
       *work.plan(item.command.part).commands[item.command.command]->action.AsReceive();
-  PartCommand send = channels.messages(receive.channel)[receive.message].send;
-  CUstream own = chains[place.card].stream;
-  cards->use(place.card);
-  await(send.part, place.rank, send.command, own);
-  for (const KernelCall &call : item.calls.packs)
-    check(item, call.enqueue(api, own));
-  if (!item.calls.hasLibraryTransfer())
-    check(item, item.calls.transfer->room->send(item.calls.transfer->calls, own));
-}
-
-/// The calls of NCCL of some items, of one command: cards that one thread drives have to begin together.
-void StepGraph::transfer(uint32_t first, uint32_t last) {
-  auto items = work.items().subspan(first, last - first);
-  if (std::ranges::none_of(items, [](const auto &item) { return item.calls.hasLibraryTransfer(); }))
-    return;
-  const nccl::Nccl &library = work.communicators().library();
-  nccl::Status status = library.ncclGroupStart();
-  for (const StepWork::Item &item : items)
-    if (item.calls.hasLibraryTransfer()) {
-      uint32_t card = work.localRanks()[item.rank].card;
-      if (!cards->tryUse(card))
-        status = nccl::Status::cudaError;
-      for (const LibraryCall &call : item.calls.transfer->calls)
-        if (status == nccl::Status::success)
-          status = call.enqueue(library, item.calls.transfer->comm, chains[card].stream);
-    }
-  nccl::Status ended = library.ncclGroupEnd();
-  if (status = status == nccl::Status::success ? ended : status; status != nccl::Status::success)
-    throw Error(work.describe(items.front()) + ": NCCL says \"" + library.ncclGetErrorString(status) + "\"");
-  for (const StepWork::Item &item : items)
-    if (item.calls.hasLibraryTransfer())
-      endTransfer(work.localRanks()[item.rank].card);
-}
-
-void StepGraph::endSend(uint32_t index) {
-  const StepWork::Item &item = work.items()[index];
-  const plan::ReceiveT &receive =
-      *work.plan(item.command.part).commands[item.command.command]->action.AsReceive();
-  uint32_t card = work.localRanks()[item.rank].card;
-  CUstream own = chains[card].stream;
-  cards->use(card);
-  if (!item.calls.hasLibraryTransfer())
-    check(item, item.calls.transfer->room->receive(item.calls.transfer->calls, own));
-  record(ranks[item.rank].sent[{receive.channel, receive.message}], own, false);
-  endTransfer(card);
+  return ranks[item.rank].events[channels.messages(receive.channel)[receive.message].send.command];
 }
 
 /// The calls of an item, and the events behind it.
 void StepGraph::end(uint32_t index, Mode mode) {
   const StepWork::Item &item = work.items()[index];
   if (item.isSent)
-    return endSend(index);
+    return;
   const StepWork::Rank &place = work.localRanks()[item.rank];
   Rank &rank = ranks[item.rank];
   uint32_t command = item.command.command;
   CUstream own = rank.lanes[work.plan(place.part).commands[command]->lane];
   cards->use(place.card);
-  if (item.calls.hasLibraryTransfer())
-    api.check(api.cuStreamWaitEvent(own, chains[place.card].last, 0), "cannot wait for an event");
-  else if (item.calls.transfer)
-    check(item, item.calls.transfer->room->receive(item.calls.transfer->calls, own));
+  if (item.calls.transfer)
+    chains.end(item, own);
   const StepWork::Joint *joint = mode == Mode::captured ? work.jointOf(index) : nullptr;
   CUresult result = joint ? enqueueJoint(*joint, index, own) : enqueueCalls(index, own);
   if (result == CUDA_SUCCESS && mode == Mode::blocking)
-    result = awaitStream(own);
-  check(item, result);
+    result = awaitStream(item, own);
+  work.check(item, result);
   if (mode == Mode::timed)
-    record(rank.timedEnds[command], own, true);
+    record(api, rank.timedEnds[command], own, true);
   if (!joint)
-    return record(rank.events[command], own, false);
+    return record(api, rank.events[command], own, false);
   if (index == joint->items.back())
     for (uint32_t member : joint->items)
-      record(rank.events[work.items()[member].command.command], own, false);
+      record(api, rank.events[work.items()[member].command.command], own, false);
 }
 
 /// The items of one command.
 void StepGraph::enqueue(uint32_t first, uint32_t last, Mode mode) {
   for (uint32_t item = first; item < last; ++item)
     begin(item, mode);
-  transfer(first, last);
+  chains.run(work.items().subspan(first, last - first));
   for (uint32_t item = first; item < last; ++item)
     end(item, mode);
 }
@@ -273,12 +193,11 @@ void StepGraph::enqueue(uint32_t first, uint32_t last, Mode mode) {
 /// All commands, behind what is on a stream, which goes on behind all of them.
 void StepGraph::enqueueAll(CUstream origin, Mode mode) {
   cards->use(0);
-  record(begun, origin, false);
+  record(api, begun, origin, false);
   hasBegun.assign(cards->size(), false);
   for (Rank &rank : ranks)
     std::fill(rank.hasBegun.begin(), rank.hasBegun.end(), false);
-  for (Chain &each : chains)
-    each.isUsed = false;
+  chains.clear();
   auto count = uint32_t(work.items().size());
   for (uint32_t first = 0, last = 0; first < count; first = last) {
     while (last < count && work.items()[last].command == work.items()[first].command)
@@ -291,14 +210,12 @@ void StepGraph::enqueueAll(CUstream origin, Mode mode) {
 /// A stream goes on behind all commands.
 void StepGraph::join(CUstream origin) {
   cards->use(0);
-  for (const Chain &each : chains)
-    if (each.isUsed)
-      api.check(api.cuStreamWaitEvent(origin, each.last, 0), "cannot wait for an event");
+  chains.join(origin);
   for (size_t i = 0; i < ranks.size(); ++i)
     for (size_t lane = 0; lane < ranks[i].lanes.size(); ++lane)
       if (ranks[i].hasBegun[lane]) {
         uint32_t last = work.plan(work.localRanks()[i].part).lanes[lane]->commands.back();
-        api.check(api.cuStreamWaitEvent(origin, ranks[i].events[last], 0), "cannot wait for an event");
+        cuda::await(api, origin, ranks[i].events[last]);
       }
 }
 
@@ -375,19 +292,19 @@ void StepGraph::bind(std::span<const AddressTable *const> meshes) {
 //===----------------------------------------------------------------------===//
 
 /// As cuStreamSynchronize, while messages go on.
-CUresult StepGraph::awaitStream(CUstream stream) {
+CUresult StepGraph::awaitStream(const StepWork::Item &item, CUstream stream) {
   CUresult result = CUDA_ERROR_NOT_READY;
-  while ((result = api.cuStreamQuery(stream)) == CUDA_ERROR_NOT_READY)
-    work.progressRooms();
+  while ((result = api.cuStreamQuery(stream)) == CUDA_ERROR_NOT_READY) {
+    if (std::string problem = isStopped() ? "it is given up" : chains.progress(); !problem.empty())
+      throw Error(work.describe(item) + ": " + problem);
+  }
   return result;
 }
 
-/// Other processes may never come to what has begun, so it is given up, and no step begins any more.
+/// What has begun ends without other processes, and no step begins any more.
 void StepGraph::giveUp() noexcept {
-  if (std::exchange(isRunning, false) && work.transfers()) {
-    work.communicators().abort();
-    work.cancelRooms();
-  }
+  if (std::exchange(isRunning, false))
+    chains.giveUp();
 }
 
 /// Runs the commands without a graph.
@@ -399,32 +316,32 @@ void StepGraph::run(Mode mode) {
     for (const Rank &rank : ranks)
       for (const Stream &lane : rank.lanes)
         api.cuStreamSynchronize(lane); // what has begun touches memory
-    for (const Chain &chain : chains)
-      api.cuStreamSynchronize(chain.stream);
+    chains.synchronize();
     throw;
   }
 }
 
-/// Whether each product has run once as it is now, and all transfers: a library loads its code then, which it
-/// may not while a graph is captured. Counts those as such that are about to run.
-bool StepGraph::haveLibrariesRun() {
-  bool haveRun = std::exchange(haveTransfersRun, true) || !work.transfers();
+/// Whether each product has run once as it is now: a library loads its code then, which it may not while a
+/// graph is captured. Counts those as such that are about to run.
+bool StepGraph::haveProductsRun() {
+  bool haveRun = true;
   for (const StepWork::Item &item : work.items())
     if (item.calls.product)
       haveRun &= !productsRun.insert(item.calls.product->choice()).second;
   return haveRun;
 }
 
-void StepGraph::start(std::span<const AddressTable *const> meshes, bool isTimed) {
+void StepGraph::start(std::span<const AddressTable *const> meshes, bool isTimed,
+                      const std::function<bool()> &stopped) {
   if (work.communicators().areAborted())
     throw Error("this process has to end, as a step before was broken off");
+  isStopped = stopped;
   bind(meshes);
   wasTimed = isTimed;
   isRunning = true;
-  work.clearRooms();
   if (isTimed || isBlocking)
     return run(isTimed ? Mode::timed : Mode::blocking);
-  if (!isCurrent && !haveLibrariesRun())
+  if (work.transfers() || (!isCurrent && !haveProductsRun()))
     return run(Mode::single);
   if (!isCurrent)
     capture();
@@ -435,19 +352,19 @@ void StepGraph::start(std::span<const AddressTable *const> meshes, bool isTimed)
 bool StepGraph::isDone() {
   cards->use(0);
   CUresult result = api.cuStreamQuery(cards->steps());
-  work.progressRooms();
-  if (std::string error = work.communicators().error(); !error.empty())
-    throw Error(error);
+  if (std::string problem = chains.progress(); !problem.empty())
+    throw Error(problem);
   if (result == CUDA_ERROR_NOT_READY)
     return false;
   api.check(result, "the step failed on the device (EPL_CUDA_BLOCKING=1 in the environment tells which "
                     "command of it)");
+  isRunning = false;
+  cards->freeUnused();
   for (uint32_t index : work.hostItems()) {
     const StepWork::Item &item = work.items()[index];
     if (std::string error = item.calls.host->takeError(); !error.empty())
       throw Error(work.describe(item) + ": " + error);
   }
-  isRunning = false;
   return true;
 }
 

@@ -13,18 +13,17 @@
 // times. So is one of EPL_CUDA_BLOCKING, which waits for each command and so knows which one failed, and the
 // first one of which a library does products, as it loads code.
 //
-// Calls of NCCL are on a stream of their own for each card, in the order of all commands, which is one in all
-// processes: of two that nobody orders, cards could begin one here and the other one there, and wait for
-// ever. Those of one command begin together on all ranks that are here. What another part receives in another
-// process leaves from the sender's channel memory at the place of that receive.
+// What is moved by NCCL, or through the host, is on a stream of each card (TransferChains.h), and steps that
+// do so are no graph.
 //
 // Guards are not looked at: the plan is proved as if all commands ran, and what a command writes whose guard
 // does not hold is read by none whose guard holds. Owners are: on other ranks a command does nothing.
 #ifndef EPL_RUNTIME_DEVICE_CUDA_STEPGRAPH_H
 #define EPL_RUNTIME_DEVICE_CUDA_STEPGRAPH_H
 
-#include "runtime/device/cuda/StepWork.h"
+#include "runtime/device/cuda/TransferChains.h"
 
+#include <functional>
 #include <set>
 
 namespace epl::runtime::cuda {
@@ -40,7 +39,8 @@ public:
             const plan::PlanT &plan, const Channels &channels, const LocalRanks &ranks);
   ~StepGraph() override;
 
-  void start(std::span<const AddressTable *const> meshes, bool isTimed) override;
+  void start(std::span<const AddressTable *const> meshes, bool isTimed,
+             const std::function<bool()> &stopped) override;
   bool isDone() override;
   std::vector<Span> times() const override;
   void cancel() noexcept override;
@@ -52,17 +52,8 @@ private:
   struct Rank {
     std::vector<Stream> lanes;
     std::vector<bool> hasBegun; // of each lane: whether it has a command of this step
-    Event packed;               // what the next call of NCCL comes behind
-    std::map<std::pair<uint32_t, uint32_t>, Event>
-        sent; // what other processes receive, by channel and message
     // Of each command; null before it has run so.
     std::vector<Event> events, timedBegins, timedEnds;
-  };
-  /// The calls of NCCL of a card, one behind another; and messages that a channel sends through the host.
-  struct Chain {
-    Stream stream;
-    Event last;
-    bool isUsed = false; // in this step
   };
   /// How the commands of a step are enqueued.
   enum class Mode { captured, single, timed, blocking };
@@ -73,19 +64,14 @@ private:
   Graph captureAll();
   void capture();
   void run(Mode mode);
-  bool haveLibrariesRun();
+  bool haveProductsRun();
   void enqueueAll(CUstream origin, Mode mode);
   void enqueue(uint32_t begin, uint32_t end, Mode mode);
   void begin(uint32_t item, Mode mode);
-  void beginSend(uint32_t item);
   void giveUp() noexcept;
-  CUresult awaitStream(CUstream stream);
-  void transfer(uint32_t begin, uint32_t end);
+  CUresult awaitStream(const StepWork::Item &item, CUstream stream);
+  CUevent eventOfSend(const StepWork::Item &item) const;
   void end(uint32_t item, Mode mode);
-  void endSend(uint32_t item);
-  void check(const StepWork::Item &item, CUresult result) const;
-  void comeBehind(Rank &rank, uint32_t card, CUstream before);
-  void endTransfer(uint32_t card);
   void join(CUstream origin);
   CUresult enqueueJoint(const StepWork::Joint &joint, uint32_t item, CUstream stream);
   CUresult enqueueCalls(uint32_t item, CUstream stream);
@@ -93,7 +79,6 @@ private:
   void awaitOthers(const StepWork::Item &item, CUstream stream);
   void awaitMessage(const StepWork::Item &item, CUstream stream);
   void await(uint32_t part, uint32_t rank, uint32_t command, CUstream stream);
-  void record(Event &event, CUstream stream, bool isTimed) const;
   void enter(const StepWork::Rank &place, Rank &rank, uint32_t lane, Mode mode);
   double secondsFromBegin(uint32_t card, const Event &event) const;
 
@@ -101,8 +86,8 @@ private:
   const Driver &api;
   const Channels &channels;
   StepWork work;
-  std::vector<Rank> ranks;   // of those that are here
-  std::vector<Chain> chains; // of each card
+  TransferChains chains;
+  std::vector<Rank> ranks; // of those that are here
   bool isBlocking;
   Stream capturing;
   Event begun;
@@ -113,9 +98,9 @@ private:
   ExecutableGraph executable;
   bool isCurrent = false;             // it is of the calls as they are
   std::set<const void *> productsRun; // what a library has chosen for them
-  bool haveTransfersRun = false;
   bool isRunning = false;
-  bool wasTimed = false; // the last step
+  std::function<bool()> isStopped; // the step that was begun last
+  bool wasTimed = false;           // the last step
 };
 
 } // namespace epl::runtime::cuda

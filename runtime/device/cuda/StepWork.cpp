@@ -21,7 +21,7 @@ StepWork::StepWork(std::shared_ptr<const Cards> shared, std::shared_ptr<Copies> 
                    const plan::PlanT &plan, const Channels &channels, const LocalRanks &ranks)
     : cards(std::move(shared)), copies(std::move(copies)), images(std::move(images)),
       connected(std::move(communicators)), plans(meshPlansOf(plan)), channels(channels), ranks(ranks),
-      moved(plan, channels, ranks, *connected) {
+      moved(plan, channels, ranks, *connected), messages(cards, moved.transport()) {
   for (uint32_t part = 0; part < plans.size(); ++part)
     addRanks(part);
   putCoordinates();
@@ -89,6 +89,11 @@ std::string StepWork::describe(const Item &item) const {
   return commandOnRank(command, ranks.device(here[item.rank].part, here[item.rank].rank));
 }
 
+void StepWork::check(const Item &item, CUresult result) const {
+  if (result != CUDA_SUCCESS)
+    throw Error(describe(item) + ": " + cards->driver().describe(result));
+}
+
 bool StepWork::isOwner(const Rank &rank, const plan::CommandT &command) const {
   return !command.owner ||
          topologies[rank.part].position(command.owner->communicator(), rank.rank) == command.owner->member();
@@ -121,14 +126,14 @@ Calls StepWork::makeCalls(const Item &item, Tables &into) {
   if (!item.isSent && !isOwner(on, command))
     return {};
   const Transfer &transfer = transferOf(item);
-  RemoteAddresses remote(transfer.received, stagingOf(item));
+  RemoteAddresses remote(transfer.received, messages.staging(laneOf(item)));
   MoveAddresses addresses = addressesOf(on.part, remote);
   CallMaker maker(cards->driver(), *plans[on.part], channels, topologies[on.part], *images, into);
   if (transfer.isEmpty())
     return maker.make(command, on.rank, on.card, on.coordinates, addresses);
-  TransferPlace place{transfer, stagingOf(item), nullptr, nullptr};
+  TransferPlace place{transfer, messages.staging(laneOf(item)), nullptr, nullptr};
   if (transfer.isThroughHost)
-    place.room = rooms.at(&transfer).get();
+    place.room = &messages.room(transfer);
   else
     place.comm = connected->find(*transfer.group, ranks.device(on.part, on.rank));
   if (!item.isSent)
@@ -211,6 +216,7 @@ void StepWork::makeAll() {
   }
   makeJoints();
   tables->upload(*copies);
+  hasTransfers = std::ranges::any_of(work, [](const Item &item) { return item.calls.transfer.has_value(); });
   hosts.clear();
   for (uint32_t index = 0; index < work.size(); ++index) {
     Item &item = work[index];
@@ -228,7 +234,7 @@ void StepWork::makeAll() {
 
 /// For the products of a lane, which run one after another.
 void StepWork::takeWorkspaces() {
-  std::map<std::pair<uint32_t, uint32_t>, size_t> most;
+  std::map<LaneOfRank, size_t> most;
   for (const Item &item : work)
     if (item.calls.product)
       most[laneOf(item)] = std::max(most[laneOf(item)], item.calls.product->workspaceBytes());
@@ -237,34 +243,15 @@ void StepWork::takeWorkspaces() {
       memory = allocateOn(cards, here[lane.first].card, size, "what a product works in");
 }
 
-/// Room for messages, of a lane's commands or of what a rank sends one after another.
 void StepWork::takeStaging() {
-  std::map<std::pair<uint32_t, uint32_t>, size_t> most;
-  auto need = [&](PartCommand at, uint32_t place, bool isSent) {
-    Item item{at, place, isSent, {}, 0, 0};
-    const Transfer &transfer = transferOf(item);
-    if (size_t size = transfer.stagingBytes)
-      most[laneOf(item)] = std::max(most[laneOf(item)], size);
-    if (transfer.isThroughHost && !transfer.isEmpty())
-      rooms[&transfer] = std::make_unique<HostRoom>(cards->driver(), transfer, *moved.transport());
-  };
   for (PartCommand at : order)
-    for (uint32_t place = 0; place < here.size(); ++place) {
-      if (here[place].part == at.part)
-        need(at, place, false);
-      if (sends(at, here[place].part))
-        need(at, place, true);
-    }
-  for (auto [lane, size] : most) {
-    std::unique_ptr<CudaAllocation> &memory = stagings[lane];
-    memory = allocateOn(cards, here[lane.first].card, size, "what other processes read and send");
-    copies->clear(memory->pointer(), size, memory->card()); // gaps between runs are sent, too
-  }
-}
-
-CUdeviceptr StepWork::stagingOf(const Item &item) const {
-  auto found = stagings.find(laneOf(item));
-  return found == stagings.end() ? 0 : found->second->pointer();
+    for (uint32_t place = 0; place < here.size(); ++place)
+      for (bool isSent : {false, true})
+        if (isSent ? sends(at, here[place].part) : here[place].part == at.part) {
+          Item item{at, place, isSent, {}, 0, 0};
+          messages.add(laneOf(item), here[place].card, transferOf(item));
+        }
+  messages.take(*copies);
 }
 
 /// Whether a part sends what a command receives.
@@ -273,29 +260,8 @@ bool StepWork::sends(PartCommand at, uint32_t part) const {
   return receive && channels.sender(receive->channel) == part;
 }
 
-bool StepWork::transfers() const {
-  return std::ranges::any_of(work, [](const Item &item) { return item.calls.transfer.has_value(); });
-}
-
-void StepWork::clearRooms() {
-  for (const auto &[transfer, room] : rooms)
-    room->clear();
-}
-
-void StepWork::progressRooms() {
-  if (!rooms.empty())
-    moved.transport()->progress();
-  for (const auto &[transfer, room] : rooms)
-    room->progress();
-}
-
-void StepWork::cancelRooms() noexcept {
-  for (const auto &[transfer, room] : rooms)
-    room->cancel();
-}
-
 /// What is sent is on none of the rank's lanes.
-std::pair<uint32_t, uint32_t> StepWork::laneOf(const Item &item) const {
+LaneOfRank StepWork::laneOf(const Item &item) const {
   return {item.rank,
           item.isSent ? UINT32_MAX : plans[item.command.part]->commands[item.command.command]->lane};
 }
@@ -387,6 +353,7 @@ StepWork::Change StepWork::makeAgain(const std::vector<uint32_t> &buffers) {
 }
 
 StepWork::Change StepWork::bind(std::span<const AddressTable *const> meshes) {
+  connected->open(moved.groupsOfLibrary());
   std::vector<uint32_t> buffers = takeAddresses(meshes);
   bool wasBound = std::exchange(isBound, false); // if it throws, what is made is for nothing
   changedItems.clear();

@@ -40,12 +40,12 @@ public:
   const plan::PlanT &plan(uint32_t part) const { return *plans[part]; }
   const Topology &topology(uint32_t part) const { return topologies[part]; }
   Communicators &communicators() const { return *connected; }
-  /// Whether items have calls of NCCL.
-  bool transfers() const;
-  /// What goes through the host: before a step; while it is waited for; when it is given up.
-  void clearRooms();
-  void progressRooms();
-  void cancelRooms() noexcept;
+  /// Whether items move data by NCCL or through the host.
+  bool transfers() const { return hasTransfers; }
+  /// With whom an item does.
+  const Group &groupOf(const Item &item) const { return *transferOf(item).group; }
+  /// The memory of messages between processes.
+  TransferMemory &transferMemory() { return messages; }
   // For threads that watch a step.
   std::vector<Waiting> waiting() const { return moved.waiting(); }
   uint64_t numMoved() const noexcept { return moved.transport() ? moved.transport()->numMoved() : 0; }
@@ -66,6 +66,8 @@ public:
   CUdeviceptr workspaceOf(const Item &item) const { return workspaces.at(laneOf(item))->pointer(); }
   /// "command "matmul" of step.py:3 on rank 1"
   std::string describe(const Item &item) const;
+  /// Throws Error that names it if a call of the driver has failed.
+  void check(const Item &item, CUresult result) const;
 
   enum class Change { none, arguments, calls };
   /// Puts the addresses of a step into the calls, while no step runs: whether nothing has changed, arguments
@@ -89,7 +91,6 @@ private:
   bool sends(PartCommand at, uint32_t part) const;
   void addItem(PartCommand at, uint32_t rank, bool isSent);
   void takeStaging();
-  CUdeviceptr stagingOf(const Item &item) const;
   void make(Item &item, Tables &into);
   void makeAll();
   void makeJoints();
@@ -98,7 +99,7 @@ private:
   void remakeJoints();
   void takeWorkspaces();
   void awaitArguments();
-  std::pair<uint32_t, uint32_t> laneOf(const Item &item) const;
+  LaneOfRank laneOf(const Item &item) const;
   bool remake(uint32_t item);
   Change makeAgain(const std::vector<uint32_t> &buffers);
 
@@ -122,9 +123,9 @@ private:
   std::vector<Joint> joints;
   std::vector<int32_t> jointOfItem; // -1: none
   std::vector<uint32_t> hosts;
-  using LaneMemory = std::map<std::pair<uint32_t, uint32_t>, std::unique_ptr<CudaAllocation>>;
-  LaneMemory workspaces, stagings;                             // of ranks' lanes
-  std::map<const Transfer *, std::unique_ptr<HostRoom>> rooms; // of messages through the host
+  std::map<LaneOfRank, std::unique_ptr<CudaAllocation>> workspaces;
+  TransferMemory messages;
+  bool hasTransfers = false;
   bool isBound = false; // whether all calls have the addresses that are bound
   std::vector<uint32_t> changedItems;
   // Of each buffer of each rank that is here, rank by rank:

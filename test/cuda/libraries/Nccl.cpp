@@ -60,6 +60,11 @@ static Status callMessage(const Message &message, Comm handle, CUstream stream) 
 
 extern "C" {
 
+Status ncclGetVersion(int *version) {
+  *version = 22809;
+  return Status::success;
+}
+
 const char *ncclGetErrorString(Status status) {
   static const char *const texts[] = {"no error",
                                       "unhandled cuda error",

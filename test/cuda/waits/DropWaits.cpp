@@ -47,7 +47,7 @@ public:
     meshes.reserve(tables.size());
     for (const AddressTable &table : tables)
       meshes.push_back(&table);
-    step->start(meshes, /*isTimed=*/!isGraph);
+    step->start(meshes, /*isTimed=*/!isGraph, [] { return false; });
     while (!step->isDone()) {
     }
     return eplCudaCountFindings();

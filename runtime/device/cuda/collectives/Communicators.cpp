@@ -12,11 +12,17 @@ namespace epl::runtime::cuda {
 Communicators::Communicators(std::shared_ptr<const Cards> shared, std::shared_ptr<const Peers> peers)
     : cards(std::move(shared)), others(std::move(peers)), api(nccl::Nccl::get()),
       isOrdered(isSwitchedOn("EPL_CUDA_SAME_BITS")) {
-  std::array<std::byte, 2> own = {std::byte(api != nullptr), std::byte(isOrdered)};
-  std::vector<Exchange::Bytes> said = others->say(own);
+  std::array<int, 2> own = {api ? api->version() : 0, isOrdered};
+  std::vector<Exchange::Bytes> said = others->say(std::as_bytes(std::span(own)));
   for (size_t process = 0; process < said.size(); ++process) {
-    isEverywhere &= said[process][0] == std::byte(1);
-    if (said[process][1] != own[1])
+    std::array<int, 2> other{};
+    std::memcpy(other.data(), said[process].data(), std::min(said[process].size(), sizeof(other)));
+    isEverywhere &= other[0] != 0;
+    if (api && other[0] != 0 && other[0] != own[0])
+      throw Error("NCCL is of version " + std::to_string(own[0]) + " in process " +
+                  std::to_string(others->processes().own) + ", and " + std::to_string(other[0]) +
+                  " in process " + std::to_string(process) + ": expected the same in all");
+    if (other[1] != own[1])
       throw Error("EPL_CUDA_SAME_BITS is " + std::string(isOrdered ? "1" : "0") +
                   " in the environment of process " + std::to_string(others->processes().own) +
                   ", and not in that of process " + std::to_string(process) + ": expected the same in all");
@@ -25,7 +31,7 @@ Communicators::Communicators(std::shared_ptr<const Cards> shared, std::shared_pt
 
 Communicators::~Communicators() {
   for (const auto &[place, comm] : comms)
-    if (!isAborted && cards->tryUse(cards->cardOf(place.second)))
+    if (!isAborted && comm && cards->tryUse(cards->cardOf(place.second)))
       api->ncclCommDestroy(comm);
 }
 
@@ -42,14 +48,24 @@ bool Communicators::crossesProcesses(const Group &group) const {
       group, [&](uint32_t device) { return processes.of(device) != processes.of(group.front()); });
 }
 
-/// The process of a group's first device says by which id its members know one another.
 void Communicators::open(const std::vector<Group> &groups) {
   std::vector<Group> fresh;
   for (const Group &group : groups)
-    if (opened.insert(group).second)
+    if (!opened.contains(group) && std::ranges::find(fresh, group) == fresh.end())
       fresh.push_back(group);
   if (fresh.empty())
     return;
+  try {
+    connect(fresh);
+  } catch (...) {
+    abort();
+    throw;
+  }
+  opened.insert(fresh.begin(), fresh.end());
+}
+
+/// The process of a group's first device says by which id its members know one another.
+void Communicators::connect(const std::vector<Group> &fresh) {
   std::vector<nccl::UniqueId> own;
   for (const Group &group : fresh)
     if (others->isHere(group.front()))
@@ -101,12 +117,15 @@ std::string Communicators::error() const {
   return "";
 }
 
+/// All together: kernels of one may wait for cards that are busy with another one.
 void Communicators::abort() noexcept {
-  if (std::exchange(isAborted, true))
+  if (std::exchange(isAborted, true) || comms.empty())
     return;
+  api->ncclGroupStart();
   for (const auto &[place, comm] : comms)
-    if (cards->tryUse(cards->cardOf(place.second)))
+    if (comm && cards->tryUse(cards->cardOf(place.second)))
       api->ncclCommAbort(comm);
+  api->ncclGroupEnd();
 }
 
 } // namespace epl::runtime::cuda

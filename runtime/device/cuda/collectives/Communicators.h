@@ -15,7 +15,8 @@ namespace epl::runtime::cuda {
 using Group = std::vector<uint32_t>;
 
 /// Those of all plans of a process. A group has one, whichever lanes its collectives are on: all calls of a
-/// rank come one after another (StepGraph.h). For one thread at a time.
+/// card come one after another (TransferChains.h). Once it is made, only who runs steps opens, finds and
+/// aborts.
 class Communicators {
 public:
   /// Called together. Throws Error if EPL_CUDA_SAME_BITS is no switch, or not the same in all processes.
@@ -34,7 +35,7 @@ public:
   bool crossesProcesses(const Group &group) const;
 
   /// Makes those of some groups, unless they are there. All processes of the run call it together, with the
-  /// same groups, also of others. Throws Error if that is impossible.
+  /// same groups, also of others. Throws Error if that is impossible: then they are aborted.
   void open(const std::vector<Group> &groups);
 
   /// That of a group that was opened, for a device that is here.
@@ -44,12 +45,14 @@ public:
 
   /// Why a call that has begun will not end; empty if nothing is known.
   std::string error() const;
-  /// Gives up all calls that have begun: no other one can begin then.
+  /// Gives up all calls that have begun, as other processes may never come to them: no other one can begin
+  /// then.
   void abort() noexcept;
   bool areAborted() const { return isAborted; }
 
 private:
   void make(const Group &group, const nccl::UniqueId &id);
+  void connect(const std::vector<Group> &fresh);
 
   std::shared_ptr<const Cards> cards;
   std::shared_ptr<const Peers> others;

@@ -4,19 +4,10 @@
 
 namespace epl::runtime::cuda {
 
-/// Behind the two numbers.
-static constexpr size_t kFirst = Memory::kAlignment;
-
-HostRoom::HostRoom(const Driver &api, const Transfer &transfer, Transport &transport)
-    : api(api), transfer(transfer), transport(transport) {
-  size_t size = kFirst;
-  for (const auto *messages : {&transfer.sent, &transfer.received})
-    for (const Message &message : *messages) {
-      offsets.push_back(size);
-      size += message.bytes;
-    }
-  memory = takePinned(api, size);
-  begin = static_cast<std::byte *>(memory.get());
+HostRoom::HostRoom(const Driver &api, const Transfer &transfer, Transport &transport,
+                   std::shared_ptr<Pinned> memory)
+    : api(api), transfer(transfer), transport(transport), memory(std::move(memory)),
+      shared(takePinned(api, 2 * sizeof(uint32_t))), numbers(static_cast<uint32_t *>(shared.get())) {
   clear();
 }
 
@@ -34,31 +25,30 @@ void HostRoom::clear() {
   isPosted = false;
 }
 
+/// Calls are those of what is sent, then of what is received.
 CUresult HostRoom::send(std::span<const LibraryCall> calls, CUstream stream) {
   CUresult result = CUDA_SUCCESS;
-  for (size_t i = 0; i < calls.size() && result == CUDA_SUCCESS; ++i)
-    if (calls[i].kind == LibraryCall::Kind::send)
-      result = api.cuMemcpyDtoHAsync(placeOf(i), calls[i].from, calls[i].count, stream);
+  for (size_t i = 0; i < transfer.sent.size() && result == CUDA_SUCCESS; ++i)
+    result = api.cuMemcpyDtoHAsync(placeOf(transfer.sent[i]), calls[i].from, calls[i].count, stream);
   return result == CUDA_SUCCESS ? api.cuStreamWriteValue32(stream, addressOf(&ready()), 1, 0) : result;
 }
 
 CUresult HostRoom::receive(std::span<const LibraryCall> calls, CUstream stream) {
   CUresult result = api.cuStreamWaitValue32(stream, addressOf(&done()), 1, CU_STREAM_WAIT_VALUE_EQ);
-  for (size_t i = 0; i < calls.size() && result == CUDA_SUCCESS; ++i)
-    if (calls[i].kind == LibraryCall::Kind::receive)
-      result = api.cuMemcpyHtoDAsync(calls[i].to, placeOf(i), calls[i].count, stream);
+  for (size_t i = 0; i < transfer.received.size() && result == CUDA_SUCCESS; ++i) {
+    const LibraryCall &call = calls[transfer.sent.size() + i];
+    result = api.cuMemcpyHtoDAsync(call.to, placeOf(transfer.received[i]), call.count, stream);
+  }
   return result;
 }
 
 void HostRoom::post() {
   isPosted = true;
-  left->store(uint32_t(offsets.size()), std::memory_order_relaxed);
-  size_t index = transfer.sent.size();
+  left->store(uint32_t(transfer.sent.size() + transfer.received.size()), std::memory_order_relaxed);
   for (const Message &message : transfer.received)
-    transport.receive(message.process, message.number, {placeOf(index++), message.size()}, *left);
-  index = 0;
+    transport.receive(message.process, message.number, {placeOf(message), message.size()}, *left);
   for (const Message &message : transfer.sent)
-    transport.send(message.process, message.number, {placeOf(index++), message.size()}, *left);
+    transport.send(message.process, message.number, {placeOf(message), message.size()}, *left);
 }
 
 void HostRoom::progress() {
@@ -73,11 +63,10 @@ void HostRoom::cancel() noexcept {
     Memory::keepAll();
     (void)left.release(); // messages may touch both, until the process ends
     left = std::make_unique<std::atomic<uint32_t>>(0);
-    memory.release();
+    (void)new std::shared_ptr(memory);
   }
   isPosted = false;
-  if (begin)
-    set(done(), 1);
+  set(done(), 1);
 }
 
 } // namespace epl::runtime::cuda

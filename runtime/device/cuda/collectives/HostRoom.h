@@ -18,11 +18,12 @@
 
 namespace epl::runtime::cuda {
 
-/// Room for the messages of one command on a rank. For one thread at a time.
+/// The messages of one command on a rank. For one thread at a time.
 class HostRoom {
 public:
-  /// The arguments outlive it. Throws Error if there is no memory left.
-  HostRoom(const Driver &api, const Transfer &transfer, Transport &transport);
+  /// `memory` has the transfer's staging bytes, and is for all commands of a lane in turn. The other
+  /// arguments outlive it. Throws Error if there is no memory left.
+  HostRoom(const Driver &api, const Transfer &transfer, Transport &transport, std::shared_ptr<Pinned> memory);
   HostRoom(const HostRoom &) = delete;
   ~HostRoom();
 
@@ -41,17 +42,19 @@ public:
   void cancel() noexcept;
 
 private:
-  std::byte *placeOf(size_t message) const { return begin + offsets[message]; }
-  uint32_t &ready() const { return *reinterpret_cast<uint32_t *>(begin); }
-  uint32_t &done() const { return *(&ready() + 1); }
+  std::byte *placeOf(const Message &message) const {
+    return static_cast<std::byte *>(memory->get()) + message.offset;
+  }
+  uint32_t &ready() const { return numbers[0]; }
+  uint32_t &done() const { return numbers[1]; }
   void post();
 
   const Driver &api;
   const Transfer &transfer;
   Transport &transport;
-  Pinned memory;
-  std::byte *begin;
-  std::vector<size_t> offsets; // of each message that is sent, then of those that are received
+  std::shared_ptr<Pinned> memory;
+  Pinned shared;
+  uint32_t *numbers; // there: ready and done
   std::unique_ptr<std::atomic<uint32_t>> left = std::make_unique<std::atomic<uint32_t>>(0);
   bool isPosted = false;
 };

@@ -25,6 +25,12 @@ const Nccl *Nccl::get() {
   return library ? &*library : nullptr;
 }
 
+int Nccl::version() const {
+  int number = 0;
+  check(ncclGetVersion(&number), "the version of NCCL");
+  return number;
+}
+
 void Nccl::check(Status status, const char *what) const {
   if (status != Status::success)
     throw Error(std::string(what) + ": NCCL says \"" + ncclGetErrorString(status) + "\"");

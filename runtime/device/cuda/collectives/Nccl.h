@@ -41,6 +41,7 @@ struct UniqueId {
 using Comm = struct CommT *; ///< of one member
 
 // NOLINTBEGIN(readability-identifier-naming): the library's names
+using ncclGetVersion = Status(int *); ///< 22809 is 2.28.9
 using ncclGetErrorString = const char *(Status);
 using ncclGetUniqueId = Status(UniqueId *);
 using ncclCommInitRank = Status(Comm *, int members, UniqueId, int member);
@@ -63,6 +64,7 @@ using ncclRecv = Status(void *to, size_t count, DataType, int member, Comm, CUst
 
 /// All that is used of the library.
 #define EPL_NCCL_FUNCTIONS(DO)                                                                               \
+  DO(ncclGetVersion)                                                                                         \
   DO(ncclGetErrorString)                                                                                     \
   DO(ncclGetUniqueId)                                                                                        \
   DO(ncclCommInitRank)                                                                                       \
@@ -86,6 +88,8 @@ struct Nccl {
   /// is named cannot be loaded.
   static const Nccl *get();
 
+  /// Its number as ncclGetVersion says. Throws Error if that fails.
+  int version() const;
   /// Throws Error if a call has failed: `what` could not be done, and why.
   void check(Status status, const char *what) const;
 

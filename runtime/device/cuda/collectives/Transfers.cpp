@@ -1,6 +1,9 @@
 #include "runtime/device/cuda/collectives/Transfers.h"
 
+#include "runtime/Error.h"
+
 #include <algorithm>
+#include <cassert>
 #include <cstdio>
 #include <mutex>
 
@@ -24,7 +27,6 @@ Transfers::Transfers(const plan::PlanT &plan, const Channels &channels, const Lo
       else
         addCollective(part, command);
   }
-  communicators.open(groups);
   if (useHost)
     hostTransport = communicators.peers().openTransport();
   numberMessages();
@@ -103,7 +105,7 @@ bool Transfers::goesThroughHost(const Group &group) {
       return;
     std::fprintf(stderr,
                  "epl: messages between cards of several processes go through memory of the host: %s\n",
-                 communicators.hasLibrary() ? "NCCL takes one process for each card"
+                 communicators.hasLibrary() ? "NCCL takes one device of each card"
                                             : "there is no NCCL (the Python package nvidia-nccl-cu13, or its "
                                               "file in EPL_NCCL)");
   });
@@ -143,6 +145,7 @@ static void add(Transfer &transfer, std::vector<Message> &list, Message message,
   if (runs.empty())
     return;
   message.offset = transfer.stagingBytes;
+  std::ranges::sort(runs, {}, [](const ByteRun &run) { return std::pair(run.buffer, run.bytes.begin); });
   for (const ByteRun &run : runs) {
     message.places.push_back(message.bytes);
     message.bytes = align(message.bytes + run.bytes.end - run.bytes.begin);
@@ -227,26 +230,33 @@ void Transfers::addFetch(PartCommand receive, uint32_t holder, uint32_t listener
 // An address of a rank elsewhere: a bit that no address has, a place, and an offset.
 static constexpr unsigned long kElsewhere = 1UL << 63;
 static constexpr int kOffsetBits = 44;
+static constexpr size_t kMostPlaces = size_t(1) << (63 - kOffsetBits);
 
 unsigned long RemoteAddresses::add(uint32_t part, uint32_t rank, uint32_t buffer) {
-  places.push_back({part, rank, buffer});
-  return kElsewhere | (places.size() - 1) << kOffsetBits;
+  auto [found, isNew] = known.try_emplace({part, rank, buffer}, places.size());
+  if (isNew) {
+    auto message = std::ranges::find_if(
+        received, [&](const Message &each) { return each.part == part && each.holder == rank; });
+    places.push_back({buffer, message == received.end() ? nullptr : &*message});
+  }
+  if (places.size() > kMostPlaces)
+    throw Error("it reads more than " + std::to_string(kMostPlaces) + " buffers of other processes");
+  return kElsewhere | found->second << kOffsetBits;
 }
 
+/// Runs of a message are ascending by buffer and begin.
 unsigned long RemoteAddresses::locate(unsigned long address) const {
   if (!(address & kElsewhere))
     return address;
-  const Place &place = places[(address ^ kElsewhere) >> kOffsetBits];
+  auto [buffer, message] = places[(address ^ kElsewhere) >> kOffsetBits];
   uint64_t offset = address & ((1UL << kOffsetBits) - 1);
-  for (const Message &message : received)
-    for (size_t i = 0; i < message.runs.size(); ++i) {
-      const auto &[buffer, bytes] = message.runs[i];
-      if (message.part == place.part && message.holder == place.rank && buffer == place.buffer &&
-          bytes.begin <= offset && offset < bytes.end)
-        return staging + message.offset + message.places[i] + (offset - bytes.begin);
-    }
-  assert(false && "what a command reads has come");
-  return 0;
+  assert(message && "what a command reads has come");
+  auto keyOf = [](const ByteRun &run) { return std::pair(run.buffer, run.bytes.begin); };
+  auto behind = std::ranges::upper_bound(message->runs, std::pair(buffer, offset), {}, keyOf);
+  assert(behind != message->runs.begin() && "what a command reads has come");
+  auto index = size_t(behind - message->runs.begin()) - 1;
+  assert(message->runs[index].buffer == buffer && offset < message->runs[index].bytes.end);
+  return staging + message->offset + message->places[index] + (offset - message->runs[index].bytes.begin);
 }
 
 void RemoteAddresses::locate(Moves &moves) const {

@@ -18,6 +18,9 @@
 #include "runtime/device/cuda/collectives/LibraryCalls.h"
 #include "runtime/plan/model/LocalRanks.h"
 
+#include <map>
+#include <tuple>
+
 namespace epl::runtime::cuda {
 
 /// What one rank reads of another one's memory, in one message; one of the two is here.
@@ -48,11 +51,12 @@ struct Transfer {
 /// Those of all commands of a plan, for the ranks that are here.
 class Transfers {
 public:
-  /// Opens the communicators that they need; all processes of the run call it together. The arguments outlive
-  /// it. Throws Error if devices cannot be connected.
+  /// All processes of the run make theirs together. The arguments outlive it.
   Transfers(const plan::PlanT &plan, const Channels &channels, const LocalRanks &ranks,
             Communicators &communicators);
 
+  /// The groups that need a communicator, the same in all processes.
+  const std::vector<Group> &groupsOfLibrary() const { return groups; }
   /// What a command does on a rank of its part.
   const Transfer &of(PartCommand command, uint32_t rank) const { return find(transfers, command, rank); }
   /// What a command that receives has a rank of the sending part do.
@@ -99,6 +103,7 @@ public:
   RemoteAddresses(std::span<const Message> received, CUdeviceptr staging)
       : received(received), staging(staging) {}
 
+  /// Where a buffer would begin. Throws Error if it has more bytes than such numbers count.
   unsigned long add(uint32_t part, uint32_t rank, uint32_t buffer);
   /// Where the bytes from such an address on are; any other address as it is.
   unsigned long locate(unsigned long address) const;
@@ -106,12 +111,15 @@ public:
   void locate(Moves &moves) const;
 
 private:
+  /// A buffer of a rank, and the message with its bytes.
   struct Place {
-    uint32_t part, rank, buffer;
+    uint32_t buffer;
+    const Message *message;
   };
   std::span<const Message> received;
   CUdeviceptr staging;
   std::vector<Place> places;
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, size_t> known; // of them, by part, rank and buffer
 };
 
 /// What a rank puts together for its messages; those of one run leave from where it is. `addressOf` a buffer

@@ -1,0 +1,145 @@
+#include "runtime/device/cuda/TransferChains.h"
+
+#include "runtime/Error.h"
+#include "runtime/device/cuda/Environment.h"
+
+#include <algorithm>
+
+namespace epl::runtime::cuda {
+
+TransferChains::TransferChains(const Cards &cards, StepWork &work)
+    : cards(cards), api(cards.driver()), work(work), begun(work.localRanks().size()) {
+  for (uint32_t card = 0; card < cards.size(); ++card) {
+    cards.use(card);
+    chains.push_back({makeStream(api, /*isUrgent=*/true), {}});
+  }
+}
+
+/// How long a step may take whose devices wait for others: longer than any does.
+static std::chrono::seconds deadlineSeconds() {
+  return std::chrono::seconds(readNumber("EPL_DEADLINE_SECONDS", 1800));
+}
+
+void TransferChains::clear() {
+  deadline = std::chrono::steady_clock::now() + deadlineSeconds();
+  work.transferMemory().clear();
+  for (Chain &chain : chains)
+    chain.isUsed = false;
+}
+
+void TransferChains::begin(const StepWork::Item &item, CUstream lane) {
+  record(api, begun[item.rank], lane);
+  await(api, chains[cardOf(item)].stream, begun[item.rank]);
+}
+
+void TransferChains::beginSend(const StepWork::Item &item, CUevent put) {
+  CUstream own = chains[cardOf(item)].stream;
+  cards.use(cardOf(item));
+  await(api, own, put);
+  for (const KernelCall &call : item.calls.packs)
+    work.check(item, call.enqueue(api, own));
+}
+
+/// Of several groups all processes begin with the same one.
+std::vector<const StepWork::Item *> TransferChains::inOrder(std::span<const StepWork::Item> items) const {
+  std::vector<const StepWork::Item *> ordered;
+  for (const StepWork::Item &item : items)
+    if (item.calls.transfer)
+      ordered.push_back(&item);
+  std::ranges::sort(ordered, [&](const StepWork::Item *one, const StepWork::Item *other) {
+    return std::tie(work.groupOf(*one), one->rank) < std::tie(work.groupOf(*other), other->rank);
+  });
+  return ordered;
+}
+
+void TransferChains::run(std::span<const StepWork::Item> items) {
+  std::vector<const StepWork::Item *> ordered = inOrder(items);
+  if (ordered.empty())
+    return;
+  callLibrary(ordered);
+  exchange(ordered);
+  for (const StepWork::Item *item : ordered)
+    recordEnd(*item);
+}
+
+/// What the next command of a lane, or the next message of a channel, waits for.
+void TransferChains::recordEnd(const StepWork::Item &item) {
+  Chain &chain = chains[cardOf(item)];
+  cards.use(cardOf(item));
+  if (item.isSent) {
+    const plan::ReceiveT &receive =
+        *work.plan(item.command.part).commands[item.command.command]->action.AsReceive();
+    record(api, sent[{item.rank, receive.channel, receive.message}], chain.stream);
+  }
+  chain.isUsed = true;
+  record(api, chain.last, chain.stream); // last, as the step ends behind it
+}
+
+void TransferChains::callLibrary(std::span<const StepWork::Item *const> items) {
+  if (std::ranges::none_of(items, [](const auto *item) { return item->calls.transfer->comm; }))
+    return;
+  const nccl::Nccl &library = work.communicators().library();
+  nccl::Status status = library.ncclGroupStart();
+  for (const StepWork::Item *item : items) {
+    if (!cards.tryUse(cardOf(*item)))
+      status = nccl::Status::cudaError;
+    for (const LibraryCall &call : item->calls.transfer->calls)
+      if (item->calls.transfer->comm && status == nccl::Status::success)
+        status = call.enqueue(library, item->calls.transfer->comm, chains[cardOf(*item)].stream);
+  }
+  nccl::Status ended = library.ncclGroupEnd();
+  if (status = status == nccl::Status::success ? ended : status; status != nccl::Status::success)
+    throw Error(work.describe(*items.front()) + ": NCCL says \"" + library.ncclGetErrorString(status) + "\"");
+}
+
+/// All is sent before anything is waited for.
+void TransferChains::exchange(std::span<const StepWork::Item *const> items) {
+  for (bool isSending : {true, false})
+    for (const StepWork::Item *item : items) {
+      auto &[comm, room, calls] = *item->calls.transfer;
+      CUstream own = chains[cardOf(*item)].stream;
+      cards.use(cardOf(*item));
+      if (room)
+        work.check(*item, isSending ? room->send(calls, own) : room->receive(calls, own));
+    }
+}
+
+void TransferChains::end(const StepWork::Item &item, CUstream lane) {
+  await(api, lane, chains[cardOf(item)].last);
+}
+
+void TransferChains::awaitSent(uint32_t rank, uint32_t channel, uint32_t message, CUstream stream) {
+  if (auto found = sent.find({rank, channel, message}); found != sent.end())
+    await(api, stream, found->second);
+}
+
+void TransferChains::join(CUstream stream) const {
+  for (const Chain &chain : chains)
+    if (chain.isUsed)
+      await(api, stream, chain.last);
+}
+
+void TransferChains::synchronize() const noexcept {
+  for (const Chain &chain : chains)
+    api.cuStreamSynchronize(chain.stream);
+}
+
+std::string TransferChains::progress() {
+  work.transferMemory().progress();
+  if (std::string error = work.communicators().error(); !error.empty())
+    return error;
+  if (!work.transfers() || std::chrono::steady_clock::now() < deadline)
+    return "";
+  return "devices wait for others, and the step has not ended after " +
+         std::to_string(deadlineSeconds().count()) + " s, which EPL_DEADLINE_SECONDS sets";
+}
+
+/// Calls of NCCL may be behind what waits for messages.
+void TransferChains::giveUp() noexcept {
+  if (!work.transfers() || work.communicators().peers().isAlone())
+    return;
+  work.transferMemory().cancel();
+  work.communicators().abort();
+}
+
+} // namespace epl::runtime::cuda

@@ -1,0 +1,73 @@
+// What the commands of a step move between cards and processes, on a stream of each card.
+//
+// Calls of NCCL, and messages through the host, are on one stream of a card, in the order of all commands,
+// which is one in all processes: of two that nobody orders, cards could begin one here and the other one
+// there, and wait for ever. Those of one command begin together, in the order of their groups: a thread that
+// drives several cards may not wait for one of them between.
+//
+// None is captured: whether NCCL's calls are, and by which capture, has to be alike in all processes, and
+// each of them captures when its own addresses have changed.
+#ifndef EPL_RUNTIME_DEVICE_CUDA_TRANSFERCHAINS_H
+#define EPL_RUNTIME_DEVICE_CUDA_TRANSFERCHAINS_H
+
+#include "runtime/device/cuda/StepWork.h"
+
+#include <chrono>
+
+namespace epl::runtime::cuda {
+
+/// Of a step that is enqueued command by command. The arguments outlive it.
+class TransferChains {
+public:
+  TransferChains(const Cards &cards, StepWork &work);
+
+  /// A step begins: nothing has been used.
+  void clear();
+  /// The transfers of an item come behind what is on the stream of its lane, of its card.
+  void begin(const StepWork::Item &item, CUstream lane);
+  /// Those of what another process receives, behind the command that has put it into the channel's memory.
+  void beginSend(const StepWork::Item &item, CUevent put);
+  /// The transfers of the items of one command, all of which have begun. Throws Error that names it.
+  void run(std::span<const StepWork::Item> items);
+  /// The stream of its lane goes on behind them.
+  void end(const StepWork::Item &item, CUstream lane);
+
+  /// A stream waits until other processes have what a rank has sent as a message of a channel; at once if
+  /// none of them receives it.
+  void awaitSent(uint32_t rank, uint32_t channel, uint32_t message, CUstream stream);
+  /// A stream goes on behind all transfers of the step.
+  void join(CUstream stream) const;
+  /// Waits for all, also of a step that has failed.
+  void synchronize() const noexcept;
+
+  /// To be called again and again while the step runs: messages go on. Why what has begun will not end, as
+  /// NCCL says so, or as it has taken longer than EPL_DEADLINE_SECONDS (1800); else empty.
+  std::string progress();
+  /// The step is given up: what has begun ends without other processes, and no step begins any more. In a
+  /// process that is alone all have come, and it ends by itself.
+  void giveUp() noexcept;
+
+private:
+  struct Chain {
+    Stream stream;
+    Event last;
+    bool isUsed = false; // in this step
+  };
+  uint32_t cardOf(const StepWork::Item &item) const { return work.localRanks()[item.rank].card; }
+  std::vector<const StepWork::Item *> inOrder(std::span<const StepWork::Item> items) const;
+  void callLibrary(std::span<const StepWork::Item *const> items);
+  void exchange(std::span<const StepWork::Item *const> items);
+  void recordEnd(const StepWork::Item &item);
+
+  const Cards &cards;
+  const Driver &api;
+  StepWork &work;
+  std::chrono::steady_clock::time_point deadline;
+  std::vector<Chain> chains;                                      // of each card
+  std::vector<Event> begun;                                       // of each local rank: where its lane was
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, Event> sent; // by rank, channel and message
+};
+
+} // namespace epl::runtime::cuda
+
+#endif // EPL_RUNTIME_DEVICE_CUDA_TRANSFERCHAINS_H
