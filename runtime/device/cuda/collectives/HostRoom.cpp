@@ -6,7 +6,7 @@ namespace epl::runtime::cuda {
 
 HostRoom::HostRoom(const Driver &api, const Transfer &transfer, Transport &transport,
                    std::shared_ptr<Pinned> memory)
-    : api(api), transfer(transfer), transport(transport), memory(std::move(memory)),
+    : api(api), transfer(transfer), transport(transport), room(std::make_unique<Room>(std::move(memory))),
       shared(takePinned(api, 2 * sizeof(uint32_t))), numbers(static_cast<uint32_t *>(shared.get())) {
   clear();
 }
@@ -44,26 +44,26 @@ CUresult HostRoom::receive(std::span<const LibraryCall> calls, CUstream stream) 
 
 void HostRoom::post() {
   isPosted = true;
-  left->store(uint32_t(transfer.sent.size() + transfer.received.size()), std::memory_order_relaxed);
+  room->left.store(uint32_t(transfer.sent.size() + transfer.received.size()), std::memory_order_relaxed);
   for (const Message &message : transfer.received)
-    transport.receive(message.process, message.number, {placeOf(message), message.size()}, *left);
+    transport.receive(message.process, message.number, {placeOf(message), message.size()}, room->left);
   for (const Message &message : transfer.sent)
-    transport.send(message.process, message.number, {placeOf(message), message.size()}, *left);
+    transport.send(message.process, message.number, {placeOf(message), message.size()}, room->left);
 }
 
 void HostRoom::progress() {
+  if (!room)
+    return;
   if (!isPosted && isSet(ready()))
     post();
-  if (isPosted && !isSet(done()) && left->load(std::memory_order_acquire) == 0)
+  if (isPosted && !isSet(done()) && room->left.load(std::memory_order_acquire) == 0)
     set(done(), 1);
 }
 
 void HostRoom::cancel() noexcept {
-  if (isPosted && left->load(std::memory_order_acquire) != 0 && !transport.cancel(*left)) {
+  if (isPosted && room && room->left.load(std::memory_order_acquire) != 0 && !transport.cancel(room->left)) {
     Memory::keepAll();
-    (void)left.release(); // messages may touch both, until the process ends
-    left = std::make_unique<std::atomic<uint32_t>>(0);
-    (void)new std::shared_ptr(memory);
+    (void)room.release(); // until the process ends
   }
   isPosted = false;
   set(done(), 1);

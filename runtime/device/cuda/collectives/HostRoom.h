@@ -42,8 +42,13 @@ public:
   void cancel() noexcept;
 
 private:
+  /// What messages touch.
+  struct Room {
+    std::shared_ptr<Pinned> memory;
+    std::atomic<uint32_t> left = 0;
+  };
   std::byte *placeOf(const Message &message) const {
-    return static_cast<std::byte *>(memory->get()) + message.offset;
+    return static_cast<std::byte *>(room->memory->get()) + message.offset;
   }
   uint32_t &ready() const { return numbers[0]; }
   uint32_t &done() const { return numbers[1]; }
@@ -52,10 +57,9 @@ private:
   const Driver &api;
   const Transfer &transfer;
   Transport &transport;
-  std::shared_ptr<Pinned> memory;
+  std::unique_ptr<Room> room; // null once messages may touch it for ever
   Pinned shared;
   uint32_t *numbers; // there: ready and done
-  std::unique_ptr<std::atomic<uint32_t>> left = std::make_unique<std::atomic<uint32_t>>(0);
   bool isPosted = false;
 };
 
