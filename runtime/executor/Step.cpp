@@ -33,10 +33,11 @@ bool Step::run(uint32_t worker) {
 bool Step::runPhases(uint32_t worker) {
   if (!frame.workers[worker].isPrepared)
     prepareSlice(worker);
-  if (!awaitPrepared(worker) || !runCommands(worker))
-    return false;
-  if (!frame.workers[worker].isCollected)
+  if (!frame.workers[worker].isCollected) {
+    if (!awaitPrepared(worker) || !runCommands(worker))
+      return false;
     collectSlice(worker);
+  }
   return awaitResults(worker);
 }
 
