@@ -16,7 +16,5 @@ NB_MODULE(_epl_mpi, module) {
   module.def("open_group", &epl::runtime::openMpiGroup, Unlocked(),
              "All processes of MPI_COMM_WORLD. The first call starts MPI, if the program has not.");
   module.def("finalize", &epl::runtime::finalizeMpi, Unlocked(), "Ends MPI, when all processes call it.");
-  module.def("progress", &epl::runtime::progressMpi, Unlocked(),
-             "Lets MPI deliver what counts as gone. From any thread.");
   module.def("library", &epl::runtime::describeMpi, "The MPI library, in one line.");
 }

@@ -238,10 +238,6 @@ class Group:
             return ProcessError(str(error))
         return runtime.translated(error)
 
-    def progress(self) -> None:
-        """Lets MPI deliver messages that count as gone, while the program does something else."""
-        self._mpi.progress()
-
     def finalize(self) -> None:
         """Ends MPI; called by all."""
         self._mpi.finalize()

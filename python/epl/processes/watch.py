@@ -111,7 +111,6 @@ class Watch:
 
     def _look(self) -> None:
         group = self._group
-        group.progress()
         self._tell_fault()
         left = self.client.found("epl")
         for process, text in _of_processes(left, "failed"):

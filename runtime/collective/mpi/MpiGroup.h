@@ -18,11 +18,6 @@ std::shared_ptr<ProcessGroup> openMpiGroup();
 /// failure, MPI would wait for ever. Without it, a process that ends has the launcher end all others.
 void finalizeMpi();
 
-/// Lets MPI go on with what it has taken and not delivered. A small message counts as gone when it is in a
-/// buffer of the sender, and leaves that only while the sender calls MPI: so who has nothing else to call it
-/// for calls this again and again. From any thread.
-void progressMpi() noexcept;
-
 /// The MPI library and its version, in one line.
 std::string describeMpi();
 

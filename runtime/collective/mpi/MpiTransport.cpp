@@ -1,7 +1,6 @@
 #include "runtime/collective/mpi/MpiTransport.h"
 
 #include "runtime/Error.h"
-#include "runtime/collective/mpi/MpiGroup.h"
 
 #include <algorithm>
 #include <sched.h>
@@ -188,13 +187,6 @@ private:
 };
 
 } // namespace
-
-void progressMpi() noexcept {
-  std::unique_lock lock(mpiMutex(), std::try_to_lock);
-  int found = 0;
-  if (lock && !haveEnded)
-    (void)MPI_Iprobe(MPI_ANY_SOURCE, 0, MPI_COMM_WORLD, &found, MPI_STATUS_IGNORE);
-}
 
 std::mutex &mpiMutex() {
   static std::mutex mutex;
