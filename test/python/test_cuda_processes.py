@@ -23,6 +23,8 @@ sys.path.append(str(Path(__file__).parents[1] / "over_processes"))
 import cards
 from failures import judge, run
 
+from test_process_failures import SLOW
+
 ROOT = Path(__file__).parents[2]
 NIGHTLY = bool(os.environ.get("EPL_NIGHTLY"))
 
@@ -195,26 +197,6 @@ PARTS = """
 def test_parts_are_shown_saved_and_restored(devices: str, tmp_path: Path) -> None:
     done = run_in(2, PARTS, tmp_path, DEVICES=devices)
     assert done.stdout.count("goes on") == 2
-
-
-SLOW = """
-    import time
-
-    epl.init(os.environ["DEVICES"])
-
-
-    @epl.parallelize(batch="x")
-    def mean(x):
-        with epl.replicate():
-            return jnp.mean(x)
-
-
-    x = np.ones((4, 4), np.float32)
-    mean(x)
-    if jax.process_index() == 1:
-        time.sleep(5)  # the slow line
-    say(f"MEAN {float(mean(x))}")
-"""
 
 
 @pytest.mark.parametrize("devices", ["cuda:*", "cuda:0x2"])

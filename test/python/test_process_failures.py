@@ -40,6 +40,7 @@ def test_all_end_if_one_does(case: str) -> None:
 
 
 SLOW = """
+    import os
     import time
 
     import jax
@@ -48,7 +49,7 @@ SLOW = """
 
     import epl
 
-    epl.init(devices=2)
+    epl.init(os.environ.get("DEVICES", "cpu:2"))
 
 
     @epl.parallelize(batch="x")
