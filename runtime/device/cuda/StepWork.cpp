@@ -203,7 +203,9 @@ void StepWork::addItem(PartCommand at, uint32_t rank, bool isSent) {
     readers[buffer].push_back(uint32_t(work.size() - 1));
 }
 
+/// The first step of a plan connects its groups, in all processes.
 void StepWork::makeAll() {
+  connected->open(moved.groupsOfLibrary());
   work.clear();
   tables = std::make_unique<Tables>(cards);
   readers.assign(bound.size(), {});
@@ -353,7 +355,6 @@ StepWork::Change StepWork::makeAgain(const std::vector<uint32_t> &buffers) {
 }
 
 StepWork::Change StepWork::bind(std::span<const AddressTable *const> meshes) {
-  connected->open(moved.groupsOfLibrary());
   std::vector<uint32_t> buffers = takeAddresses(meshes);
   bool wasBound = std::exchange(isBound, false); // if it throws, what is made is for nothing
   changedItems.clear();

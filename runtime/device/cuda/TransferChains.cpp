@@ -8,20 +8,16 @@
 namespace epl::runtime::cuda {
 
 TransferChains::TransferChains(const Cards &cards, StepWork &work)
-    : cards(cards), api(cards.driver()), work(work), begun(work.localRanks().size()) {
+    : cards(cards), api(cards.driver()), work(work), limit(readNumber("EPL_DEADLINE_SECONDS", 1800)),
+      begun(work.localRanks().size()) {
   for (uint32_t card = 0; card < cards.size(); ++card) {
     cards.use(card);
     chains.push_back({makeStream(api, /*isUrgent=*/true), {}});
   }
 }
 
-/// How long a step may take whose devices wait for others: longer than any does.
-static std::chrono::seconds deadlineSeconds() {
-  return std::chrono::seconds(readNumber("EPL_DEADLINE_SECONDS", 1800));
-}
-
 void TransferChains::clear() {
-  deadline = std::chrono::steady_clock::now() + deadlineSeconds();
+  deadline = std::chrono::steady_clock::now() + limit;
   work.transferMemory().clear();
   for (Chain &chain : chains)
     chain.isUsed = false;
@@ -125,13 +121,15 @@ void TransferChains::synchronize() const noexcept {
 }
 
 std::string TransferChains::progress() {
+  if (!work.transfers())
+    return "";
   work.transferMemory().progress();
   if (std::string error = work.communicators().error(); !error.empty())
     return error;
-  if (!work.transfers() || std::chrono::steady_clock::now() < deadline)
+  if (std::chrono::steady_clock::now() < deadline)
     return "";
-  return "devices wait for others, and the step has not ended after " +
-         std::to_string(deadlineSeconds().count()) + " s, which EPL_DEADLINE_SECONDS sets";
+  return "devices wait for others, and the step has not ended after " + std::to_string(limit.count()) +
+         " s, which EPL_DEADLINE_SECONDS sets";
 }
 
 /// Calls of NCCL may be behind what waits for messages.

@@ -62,6 +62,7 @@ private:
   const Cards &cards;
   const Driver &api;
   StepWork &work;
+  const std::chrono::seconds limit; // of a step whose devices wait for others: longer than any takes
   std::chrono::steady_clock::time_point deadline;
   std::vector<Chain> chains;                                      // of each card
   std::vector<Event> begun;                                       // of each local rank: where its lane was

@@ -6,6 +6,7 @@
 #include "runtime/device/cpu/Library.h"
 #include "runtime/device/cuda/CudaMemory.h"
 #include "test/cuda/driver/Control.h"
+#include "test/unit/cuda/card/Card.h"
 
 #include <gtest/gtest.h>
 
@@ -27,31 +28,12 @@ struct BFloat16 {
 };
 
 /// A card, and the library on it.
-class Products : public testing::Test {
+class Products : public test::CardTest {
 protected:
   Products() { library = ProductLibrary::open(cards, 0); }
 
-  /// Memory of the card with some elements.
-  template <typename T> CUdeviceptr put(const std::vector<T> &values) {
-    memory.push_back(allocateOn(cards, 0, values.size() * sizeof(T), "a test"));
-    copies.in(reinterpret_cast<const std::byte *>(values.data()), memory.back()->pointer(),
-              values.size() * sizeof(T), 0);
-    return memory.back()->pointer();
-  }
-  template <typename T> std::vector<T> get(CUdeviceptr from, size_t size) {
-    std::vector<T> values(size);
-    copies.out(from, reinterpret_cast<std::byte *>(values.data()), size * sizeof(T), 0);
-    return values;
-  }
-  void wait(CUstream stream) {
-    cards->driver().check(cards->driver().cuStreamSynchronize(stream), "no product");
-  }
   template <typename Operand, typename Result> void compare(plan::ContractT contract, uint64_t seed);
 
-  std::shared_ptr<const Cards> cards =
-      std::make_shared<Cards>(Devices{"cuda", 1}, Peers({"cuda", 1}, nullptr));
-  Copies copies{cards};
-  std::vector<std::unique_ptr<CudaAllocation>> memory;
   std::shared_ptr<const ProductLibrary> library;
 };
 
