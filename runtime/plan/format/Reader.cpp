@@ -80,14 +80,26 @@ bool hasAlignedVectors(const plan::Plan &plan) {
          holdsForAll(plan.commands(), isAlignedAction);
 }
 
+/// Whether the kind of each action is one that this version has: FlatBuffers' verifier lets others pass, and
+/// what it reads of them is nothing, which cannot be written again.
+bool hasKnownActions(const plan::Plan &plan) {
+  auto isKnown = [](const plan::Command *command) {
+    return command->action_type() != plan::Action::NONE && command->action_type() <= plan::Action::MAX;
+  };
+  auto isKnownPart = [](const plan::Part *part) { return hasKnownActions(*part->plan()); };
+  return holdsForAll(plan.parts(), isKnownPart) && holdsForAll(plan.commands(), isKnown);
+}
+
 /// Whether all of a plan may be read.
 bool isWellFormed(std::span<const uint8_t> content) {
   // A table takes eight bytes at least, with the offset that names it: more tables than that are one table
   // named again and again, which would grow without bound in memory.
   auto maxTables = flatbuffers::uoffset_t(content.size() / 8 + 1);
   flatbuffers::Verifier verifier(content.data(), content.size(), /*max_depth=*/16, maxTables);
-  return verifier.VerifyBuffer<plan::Plan>(nullptr) &&
-         hasAlignedVectors(*flatbuffers::GetRoot<plan::Plan>(content.data()));
+  if (!verifier.VerifyBuffer<plan::Plan>(nullptr))
+    return false;
+  const plan::Plan &plan = *flatbuffers::GetRoot<plan::Plan>(content.data());
+  return hasAlignedVectors(plan) && hasKnownActions(plan);
 }
 
 } // namespace

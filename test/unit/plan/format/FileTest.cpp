@@ -151,6 +151,11 @@ TEST_F(PlanFile, ChangedAndHashedAgainItNeverCrashes) {
   EXPECT_GT(rejected, trials / 2);
 }
 
+/// Where a field of a table lies in the bytes that the table is read from.
+size_t placeOf(const void *table, flatbuffers::voffset_t field, const std::vector<uint8_t> &content) {
+  return size_t(static_cast<const flatbuffers::Table *>(table)->GetAddressOf(field) - content.data());
+}
+
 /// FlatBuffers' own verifier does not see these: it asks where the length of a vector lies, not its elements.
 TEST_F(PlanFile, MisalignedVectorsAreErrors) {
   plan::PlanT plan = trainingPlan(2);
@@ -163,7 +168,7 @@ TEST_F(PlanFile, MisalignedVectorsAreErrors) {
   // Four bytes late, the first number of a vector is its length.
   auto errorWithLateVector = [&](const void *table, flatbuffers::voffset_t field) {
     std::vector<uint8_t> changed = content;
-    auto place = size_t(static_cast<const flatbuffers::Table *>(table)->GetAddressOf(field) - content.data());
+    size_t place = placeOf(table, field, content);
     changed[place] = uint8_t(changed[place] + 4);
     return parseError(sealPlan(changed));
   };
@@ -172,6 +177,18 @@ TEST_F(PlanFile, MisalignedVectorsAreErrors) {
   EXPECT_EQ(errorWithLateVector(root.slots()->Get(0), plan::Slot::VT_SHAPE), expected);
   EXPECT_EQ(errorWithLateVector(root.kernels()->Get(0), plan::Kernel::VT_OPERAND_SIZES), expected);
   EXPECT_EQ(errorWithLateVector(root.commands()->Get(0)->action(), plan::Contract::VT_BATCH), expected);
+}
+
+/// Nor these: of a kind that it does not know it reads nothing.
+TEST_F(PlanFile, ActionsOfUnknownKindsAreErrors) {
+  std::vector<uint8_t> content = contentOf(serializePlan(trainingPlan(2)));
+  size_t kind = placeOf(flatbuffers::GetRoot<plan::Plan>(content.data())->commands()->Get(0),
+                        plan::Command::VT_ACTION_TYPE, content);
+  ASSERT_EQ(parseError(sealPlan(content)), "no error");
+  for (auto unknown : {uint8_t(plan::Action::NONE), uint8_t(uint8_t(plan::Action::MAX) + 1), uint8_t(255)}) {
+    content[kind] = unknown;
+    EXPECT_EQ(parseError(sealPlan(content)), "plan file \"p.eplan\" is damaged: its plan is malformed");
+  }
 }
 
 TEST_F(PlanFile, RandomBytesAreAnError) {
