@@ -4,8 +4,9 @@
 //
 // Method: a slice for each group of threads (`kGroupAttr`), or a loop over slices where the grid has too few
 // of them (`kRoundsAttr`). Code of launches that follow one another (`kListAttr`) has a second entry, which
-// does a list of launches: a block looks up in a table which of them it is part of. Functions of libm become
-// those of libdevice, everything is inlined, and LLVM writes PTX. Denormals of f32 are flushed, as on CPUs.
+// does a list of launches: a block looks up in a table which of them it is part of. A launch ends at once if
+// a condition of its command does not hold. Functions of libm become those of libdevice, everything is
+// inlined, and LLVM writes PTX. Denormals of f32 are flushed, as on CPUs.
 //
 // Invariant out: no kernel calls anything.
 //
@@ -45,10 +46,10 @@ static std::unique_ptr<llvm::TargetMachine> makeTargetMachine(const GpuTarget &t
 namespace {
 
 // What an entry knows of a launch of its nest: the arguments, of which the last two are the extent and the
-// slice, and which block of how many this one is; null: of those of the grid.
+// slice, the address of its conditions, and which block of how many this one is; null: of those of the grid.
 struct LaunchValues {
   SmallVector<llvm::Value *> arguments;
-  llvm::Value *block, *blocks;
+  llvm::Value *conditions, *block, *blocks;
 };
 
 // A kernel of a nest.
@@ -62,14 +63,18 @@ public:
     entry.setCallingConv(llvm::CallingConv::PTX_Kernel);
   }
 
-  // For one launch: the parameters are those of the nest, but for the last two.
+  // For one launch: the parameters are those of the nest, but for the last two, and its conditions.
   static void emitPlain(llvm::Function &nest) {
-    EntryEmitter emitter(nest, "", nest.getFunctionType());
+    SmallVector<llvm::Type *> types(nest.getFunctionType()->params());
+    types.push_back(llvm::PointerType::get(nest.getContext(), kGlobalSpace));
+    EntryEmitter emitter(nest, "", llvm::FunctionType::get(nest.getReturnType(), types, false));
     for (unsigned index = 0; index < nest.arg_size(); ++index)
       if (nest.hasParamAttribute(index, llvm::Attribute::NoAlias))
         emitter.entry.addParamAttr(index, llvm::Attribute::NoAlias);
-    emitter.emit({llvm::map_to_vector(emitter.entry.args(), [](auto &arg) -> llvm::Value * { return &arg; }),
-                  emitter.read(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x), nullptr});
+    auto arguments =
+        llvm::map_to_vector(emitter.entry.args(), [](auto &arg) -> llvm::Value * { return &arg; });
+    llvm::Value *conditions = arguments.pop_back_val();
+    emitter.emit({arguments, conditions, emitter.read(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x), nullptr});
   }
 
   // For a list of launches, whose blocks follow one another: the parameters are a row for each launch, which
@@ -85,10 +90,12 @@ public:
 private:
   void emit(const LaunchValues &launch) {
     llvm::Value *extent = launch.arguments.end()[-2], *slice = launch.arguments.back();
-    llvm::BasicBlock *start = b.GetInsertBlock();
+    auto *start = llvm::BasicBlock::Create(nest.getContext(), "start", &entry);
     auto *head = llvm::BasicBlock::Create(nest.getContext(), "slices", &entry);
     auto *body = llvm::BasicBlock::Create(nest.getContext(), "slice", &entry);
     auto *done = llvm::BasicBlock::Create(nest.getContext(), "done", &entry);
+    check(launch.conditions, start, done);
+    b.SetInsertPoint(start);
     llvm::Value *first = b.CreateMul(getGroup(launch.block), slice), *begin = first;
     b.CreateBr(head);
     b.SetInsertPoint(head);
@@ -107,19 +114,39 @@ private:
     b.CreateRetVoid();
   }
 
+  // Goes on at `start` if all of a list of conditions hold or there is none, else at `done`. They are
+  // addresses of flags and what these must be, 8 bytes each; an address of 0 ends them.
+  void check(llvm::Value *conditions, llvm::BasicBlock *start, llvm::BasicBlock *done) {
+    llvm::BasicBlock *before = b.GetInsertBlock();
+    auto *next = llvm::BasicBlock::Create(nest.getContext(), "condition", &entry, start);
+    auto *flag = llvm::BasicBlock::Create(nest.getContext(), "flag", &entry, start);
+    b.CreateCondBr(b.CreateIsNull(conditions), start, next);
+    b.SetInsertPoint(next);
+    llvm::PHINode *condition = b.CreatePHI(conditions->getType(), 2);
+    llvm::Value *address = readTable(b.getInt64Ty(), condition);
+    b.CreateCondBr(b.CreateIsNull(address), start, flag);
+    b.SetInsertPoint(flag);
+    llvm::Value *value = b.CreateLoad(b.getInt8Ty(), b.CreateIntToPtr(address, b.getPtrTy(kGlobalSpace)));
+    llvm::Value *expected = readTable(b.getInt64Ty(), b.CreateConstGEP1_64(b.getInt64Ty(), condition, 1));
+    condition->addIncoming(conditions, before);
+    condition->addIncoming(b.CreateConstGEP1_64(b.getInt64Ty(), condition, 2), flag);
+    b.CreateCondBr(b.CreateICmpEQ(b.CreateZExt(value, b.getInt64Ty()), expected), next, done);
+  }
+
   // The launch of this block in a list.
   LaunchValues readRow() {
     llvm::Value *block = read(llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x);
     llvm::Value *number = readTable(b.getInt32Ty(), b.CreateGEP(b.getInt32Ty(), entry.getArg(1), block));
-    uint64_t width = nest.arg_size() + 2;
+    uint64_t width = nest.arg_size() + 3;
     llvm::Value *row = b.CreateGEP(b.getInt64Ty(), entry.getArg(0),
                                    b.CreateMul(b.CreateZExt(number, b.getInt64Ty()), b.getInt64(width)));
     auto readColumn = [&](unsigned column) {
       return readTable(b.getInt64Ty(), b.CreateConstGEP1_64(b.getInt64Ty(), row, column));
     };
-    LaunchValues launch{{}, b.CreateSub(block, readColumn(0)), readColumn(1)};
+    LaunchValues launch{{}, nullptr, b.CreateSub(block, readColumn(0)), readColumn(1)};
     for (llvm::Argument &parameter : nest.args())
       launch.arguments.push_back(convert(readColumn(2 + parameter.getArgNo()), parameter.getType()));
+    launch.conditions = convert(readColumn(2 + nest.arg_size()), b.getPtrTy(kGlobalSpace));
     return launch;
   }
   // Of what no kernel writes.

@@ -7,9 +7,9 @@
 namespace mlir::epl {
 
 /// Compiles a module of loop nests, as text, to PTX. Each function `@<kernel>.body` becomes a kernel
-/// `<kernel>(buffers.., workspace, coordinates, extent, slice)`, as the plan's schema describes it. Shares
-/// nothing with other calls, so that several can run at once. `compiled` is called after each kernel. On
-/// failure `error` says why.
+/// `<kernel>(buffers.., workspace, coordinates, extent, slice, conditions)`, as the plan's schema describes
+/// it. Shares nothing with other calls, so that several can run at once. `compiled` is called after each
+/// kernel. On failure `error` says why.
 FailureOr<ObjectBytes> compilePtx(
     StringRef module, const GpuTarget &target, std::string &error, function_ref<void()> compiled = [] {});
 

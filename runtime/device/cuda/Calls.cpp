@@ -92,23 +92,24 @@ KernelCall CallMaker::sum(const Sums &sums, uint32_t card) {
 }
 
 KernelCall CallMaker::launch(const plan::LaunchT &launch, const plan::KernelT &kernel, size_t phase,
-                             uint32_t rank, uint32_t card, uint64_t coordinates,
-                             const MoveAddresses &addresses) const {
+                             const PlaceOfCommand &place, const MoveAddresses &addresses) const {
   const plan::GridT &grid = *kernel.grids[phase];
-  KernelCall call(images.kernel(card, symbolOfPhase(kernel, phase)), grid);
+  KernelCall call(images.kernel(place.card, symbolOfPhase(kernel, phase)), grid);
   for (uint32_t buffer : launch.buffers)
-    call.add(uint64_t(addresses.buffer(rank, buffer)));
+    call.add(uint64_t(addresses.buffer(place.rank, buffer)));
   if (kernel.workspace == 0)
     call.add(uint64_t(0));
-  call.add(coordinates);
+  call.add(place.coordinates);
   call.add(grid.extent);
   call.add(uint64_t(grid.slice));
+  call.add(place.conditions);
   return call;
 }
 
 KernelCall CallMaker::contract(const plan::ContractT &contract, const ProductOperands &operands,
-                               uint32_t card) const {
+                               const PlaceOfCommand &place) const {
   ContractArguments arguments{};
+  arguments.conditions = place.conditions;
   arguments.a = operands.a, arguments.b = operands.b, arguments.c = operands.c;
   arguments.m = contract.m, arguments.n = contract.n, arguments.k = contract.k;
   arguments.lda = contract.lda, arguments.ldb = contract.ldb, arguments.ldc = contract.ldc;
@@ -125,7 +126,7 @@ KernelCall CallMaker::contract(const plan::ContractT &contract, const ProductOpe
     arguments.strideC[at] = dim.stride_c();
   }
   std::string name = std::string("epl_contract_") + plan::EnumNameElementType(contract.type);
-  KernelCall call(images.own(card, name + (contract.widens ? "_f32" : "")),
+  KernelCall call(images.own(place.card, name + (contract.widens ? "_f32" : "")),
                   gridFor(uint64_t(arguments.elements)));
   call.add(arguments);
   return call;
@@ -161,16 +162,17 @@ KernelCall CallMaker::makeList(const plan::KernelT &kernel, size_t phase, uint32
   return call;
 }
 
-Calls CallMaker::make(const plan::CommandT &command, uint32_t rank, uint32_t card, uint64_t coordinates,
+Calls CallMaker::make(const plan::CommandT &command, const PlaceOfCommand &place,
                       const MoveAddresses &addresses) {
   Calls calls;
+  uint32_t rank = place.rank, card = place.card;
   if (const plan::LaunchT *action = command.action.AsLaunch()) {
     const plan::KernelT &kernel = *plan.kernels[action->kernel];
     if (kernel.factorization)
       calls.host = factorize(*action, kernel, rank, addresses);
     for (size_t phase = 0; phase < kernel.grids.size(); ++phase)
       if (kernel.grids[phase]->extent != 0)
-        calls.kernels.push_back(launch(*action, kernel, phase, rank, card, coordinates, addresses));
+        calls.kernels.push_back(launch(*action, kernel, phase, place, addresses));
     return calls;
   }
   if (const plan::ContractT *action = command.action.AsContract()) {
@@ -179,7 +181,7 @@ Calls CallMaker::make(const plan::CommandT &command, uint32_t rank, uint32_t car
     if (std::shared_ptr<const ProductLibrary> library = images.products(card))
       calls.product = ProductCall::make(std::move(library), *action, operands);
     if (!calls.product)
-      calls.kernels.push_back(contract(*action, operands, card));
+      calls.kernels.push_back(contract(*action, operands, place));
     return calls;
   }
   add(movesOf(plan, channels, topology, command, rank, addresses), card, calls);

@@ -97,6 +97,13 @@ struct Calls {
   bool isOwn() const { return !host && !product && !transfer; }
 };
 
+/// A command's rank on its card: where its coordinates and the conditions of the command are; 0 of a command
+/// that runs in any case.
+struct PlaceOfCommand {
+  uint32_t rank, card;
+  uint64_t coordinates, conditions;
+};
+
 /// What a command has to transfer on a rank: how, through which memory of the card, by what.
 struct TransferPlace {
   const Transfer &transfer;
@@ -112,9 +119,9 @@ public:
             const Images &images, Tables &tables)
       : api(api), plan(plan), channels(channels), topology(topology), images(images), tables(tables) {}
 
-  /// `coordinates`: where the rank's are on its card. Throws Error if a kernel or a library is missing.
-  Calls make(const plan::CommandT &command, uint32_t rank, uint32_t card, uint64_t coordinates,
-             const MoveAddresses &addresses);
+  /// Kernels that compute obey the command's guards; what moves data and calls of libraries and of the host
+  /// run in any case, as plans allow. Throws Error if a kernel or a library is missing.
+  Calls make(const plan::CommandT &command, const PlaceOfCommand &place, const MoveAddresses &addresses);
   /// One that transfers; `remote` has given `addresses` those of ranks that are elsewhere.
   Calls transfer(const plan::CommandT &command, uint32_t rank, uint32_t card, const TransferPlace &place,
                  const MoveAddresses &addresses, RemoteAddresses &remote);
@@ -127,9 +134,10 @@ public:
 private:
   std::unique_ptr<HostCall> factorize(const plan::LaunchT &launch, const plan::KernelT &kernel, uint32_t rank,
                                       const MoveAddresses &addresses) const;
-  KernelCall launch(const plan::LaunchT &launch, const plan::KernelT &kernel, size_t phase, uint32_t rank,
-                    uint32_t card, uint64_t coordinates, const MoveAddresses &addresses) const;
-  KernelCall contract(const plan::ContractT &contract, const ProductOperands &operands, uint32_t card) const;
+  KernelCall launch(const plan::LaunchT &launch, const plan::KernelT &kernel, size_t phase,
+                    const PlaceOfCommand &place, const MoveAddresses &addresses) const;
+  KernelCall contract(const plan::ContractT &contract, const ProductOperands &operands,
+                      const PlaceOfCommand &place) const;
   KernelCall copy(const std::vector<CopyRun> &runs, uint32_t card);
   void add(const Moves &moves, uint32_t card, Calls &calls);
   Calls exchange(const TransferPlace &place, uint32_t card,

@@ -25,6 +25,7 @@ StepWork::StepWork(std::shared_ptr<const Cards> shared, std::shared_ptr<Copies> 
   for (uint32_t part = 0; part < plans.size(); ++part)
     addRanks(part);
   putCoordinates();
+  addConditions();
   addChannels();
   order = orderCommands(plans, channels);
   findLists();
@@ -52,6 +53,13 @@ void StepWork::putCoordinates() {
   coordinates->upload(*copies);
   for (size_t i = 0; i < here.size(); ++i)
     here[i].coordinates = coordinates->begin(here[i].card) + offsets[i];
+}
+
+void StepWork::addConditions() {
+  std::vector<Conditions::Place> all;
+  for (const Rank &rank : here)
+    all.push_back({rank.card, plans[rank.part]});
+  conditions = std::make_unique<Conditions>(cards, all);
 }
 
 void StepWork::addChannels() {
@@ -130,7 +138,8 @@ Calls StepWork::makeCalls(const Item &item, Tables &into) {
   MoveAddresses addresses = addressesOf(on.part, remote);
   CallMaker maker(cards->driver(), *plans[on.part], channels, topologies[on.part], *images, into);
   if (transfer.isEmpty())
-    return maker.make(command, on.rank, on.card, on.coordinates, addresses);
+    return maker.make(command, {on.rank, on.card, on.coordinates, conditions->of(item.rank, command)},
+                      addresses);
   TransferPlace place{transfer, messages.staging(laneOf(item)), nullptr, nullptr};
   if (transfer.isThroughHost)
     place.room = &messages.room(transfer);
@@ -358,6 +367,9 @@ StepWork::Change StepWork::bind(std::span<const AddressTable *const> meshes) {
   std::vector<uint32_t> buffers = takeAddresses(meshes);
   bool wasBound = std::exchange(isBound, false); // if it throws, what is made is for nothing
   changedItems.clear();
+  if (!buffers.empty())
+    conditions->bind([&](uint32_t rank, uint32_t buffer) { return bound[firstBuffer[rank] + buffer]; },
+                     *copies);
   Change change = Change::calls;
   if (wasBound)
     change = makeAgain(buffers);

@@ -3,6 +3,7 @@
 #define EPL_RUNTIME_DEVICE_CUDA_STEPWORK_H
 
 #include "runtime/device/cuda/Calls.h"
+#include "runtime/device/cuda/Conditions.h"
 
 namespace epl::runtime::cuda {
 
@@ -80,6 +81,7 @@ public:
 private:
   void addRanks(uint32_t part);
   void putCoordinates();
+  void addConditions();
   void addChannels();
   void findLists();
   const plan::KernelT &kernelOf(uint32_t part, uint32_t launch) const;
@@ -117,6 +119,7 @@ private:
   std::vector<std::vector<std::vector<uint32_t>>> lists; // of each part: of launches that are one
   Transfers moved;
   std::unique_ptr<Tables> coordinates;
+  std::unique_ptr<Conditions> conditions;
   std::vector<std::vector<std::unique_ptr<CudaAllocation>>> rings; // of each channel and sending rank
   std::unique_ptr<Tables> tables;                                  // what all calls read
   std::vector<Item> work;

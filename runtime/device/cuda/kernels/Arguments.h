@@ -15,16 +15,22 @@ struct SumRun {
   unsigned long to, sources, count;
 };
 
+/// A guard of a command: the address of a flag, and what it must be. A list of them ends with a flag at 0.
+struct Condition {
+  unsigned long flag, expected;
+};
+
 constexpr int kMostBatchDims = 8;
 
-/// c = op(a) op(b) (+ c), as in the plan's Contract.
+/// c = op(a) op(b) (+ c), as in the plan's Contract, where all of `conditions` hold or there are none.
 struct ContractArguments {
   unsigned long a, b, c;
   long m, n, k, lda, ldb, ldc;
   int transposeA, transposeB, accumulate;
   int batchDims;
   long extent[kMostBatchDims], strideA[kMostBatchDims], strideB[kMostBatchDims], strideC[kMostBatchDims];
-  long elements; ///< of c
+  long elements;            ///< of c
+  unsigned long conditions; ///< the address of a list of them, or 0
 };
 
 } // namespace epl::runtime::cuda

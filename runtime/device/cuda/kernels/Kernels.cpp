@@ -172,9 +172,21 @@ EPL_COMBINE(any, Any, i1, unsigned char)
 // Products
 //===----------------------------------------------------------------------===//
 
+/// Whether all of a list of conditions hold, or there is none.
+static bool hold(unsigned long conditions) {
+  if (!conditions)
+    return true;
+  for (const auto *next = reinterpret_cast<const Condition *>(conditions); next->flag; ++next)
+    if (*reinterpret_cast<const unsigned char *>(next->flag) != next->expected)
+      return false;
+  return true;
+}
+
 /// An element of c for each thread, its products in the order of k.
 template <typename Operand, typename Result> static void contract(const ContractArguments &arguments) {
   using Kept = Accumulator<Result>;
+  if (!hold(arguments.conditions))
+    return;
   for (long i = firstOfThread(); i < arguments.elements; i += numThreads()) {
     long column = i % arguments.n, rest = i / arguments.n;
     long row = rest % arguments.m;

@@ -46,11 +46,25 @@ static std::span<const char> bytesOf(std::span<const int64_t> numbers) {
   return {reinterpret_cast<const char *>(numbers.data()), numbers.size_bytes()};
 }
 
-// The arguments are those of all phases, without extent and slice.
+// The address of a list of conditions; 0 if there are none.
+static uint64_t uploadConditions(DeviceMemory &memory, const PtxLaunch &launch) {
+  if (launch.conditions.empty())
+    return 0;
+  std::vector<int64_t> words;
+  for (auto [flag, expected] : launch.conditions) {
+    char byte = flag;
+    words.insert(words.end(), {int64_t(upload(memory, std::span(&byte, 1), true)), int64_t(expected)});
+  }
+  words.push_back(0);
+  return upload(memory, bytesOf(words), true);
+}
+
+// The arguments are those of all phases, without extent, slice and conditions.
 static cuda_double::Launch makeLaunch(const cuda_double::Module &module, const PtxLaunch &launch,
-                                      std::vector<uint64_t> arguments) {
+                                      std::vector<uint64_t> arguments, uint64_t conditions) {
   arguments.push_back(uint64_t(launch.extent));
   arguments.push_back(uint64_t(launch.slice));
+  arguments.push_back(conditions);
   cuda_double::Launch made;
   made.module = &module;
   made.entry = &module.entries.at(launch.symbol);
@@ -80,7 +94,8 @@ std::string PtxKernels::run(std::span<const PtxLaunch> phases, std::vector<PtxBu
   std::string text;
   try {
     for (const PtxLaunch &phase : phases)
-      cuda_double::run(makeLaunch(parsed->module, phase, values), memory, options, counters, findings);
+      cuda_double::run(makeLaunch(parsed->module, phase, values, uploadConditions(memory, phase)), memory,
+                       options, counters, findings);
   } catch (const std::exception &fault) {
     text = fault.what();
   }

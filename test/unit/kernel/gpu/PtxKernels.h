@@ -5,6 +5,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace mlir::epl::test {
@@ -14,6 +15,8 @@ struct PtxLaunch {
   std::string symbol;
   unsigned blocks, threads, shared;
   int64_t extent, slice;
+  /// Flags, and what they must be or nothing is done. None: no list of conditions.
+  std::vector<std::pair<bool, bool>> conditions = {};
 };
 
 /// Memory of a launch. What nobody has written must not be read.

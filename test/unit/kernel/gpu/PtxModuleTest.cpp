@@ -1,6 +1,7 @@
 //===- PtxModuleTest.cpp - Loop nests as PTX -------------------------------------===//
 
 #include "passes/kernel/gpu/PtxModule.h"
+#include "test/unit/kernel/gpu/PtxKernels.h"
 
 #include "mlir/IR/BuiltinOps.h"
 
@@ -53,6 +54,31 @@ TEST(PtxModule, JoinsModulesUnderOneHeader) {
   EXPECT_THAT(*joined,
               testing::AllOf(testing::HasSubstr(".entry first("), testing::HasSubstr(".entry second(")));
   EXPECT_EQ(getPtxVersion(*joined), 70u);
+}
+
+TEST(PtxModule, DoesNothingWhereAConditionDoesNotHold) {
+  std::string error;
+  FailureOr<ObjectBytes> ptx = compile(makeNest("k", R"mlir(
+      %i = arith.constant 0 : index
+      %1 = arith.constant 7.0 : f32
+      memref.store %1, %x[%i] : memref<1xf32>
+    )mlir"),
+                                       error);
+  ASSERT_TRUE(succeeded(ptx)) << error;
+  test::PtxKernels kernels(std::string(ptx->begin(), ptx->end()));
+  ASSERT_EQ(kernels.getError(), "");
+  auto runsUnder = [&](std::vector<std::pair<bool, bool>> conditions) {
+    std::vector<test::PtxBuffer> buffers{{std::vector<char>(sizeof(float)), true}};
+    test::PtxLaunch launch{"k", 1, 1, 0, 1, 1, std::move(conditions)};
+    EXPECT_EQ(kernels.run({&launch, 1}, buffers, std::vector<int>{0, -1}, std::vector<int64_t>{0}, 1), "");
+    return *reinterpret_cast<const float *>(buffers[0].bytes.data()) == 7.0f;
+  };
+  EXPECT_TRUE(runsUnder({}));
+  EXPECT_TRUE(runsUnder({{true, true}}));
+  EXPECT_TRUE(runsUnder({{false, false}, {true, true}}));
+  EXPECT_FALSE(runsUnder({{false, true}}));
+  EXPECT_FALSE(runsUnder({{true, false}}));
+  EXPECT_FALSE(runsUnder({{true, true}, {false, false}, {true, false}}));
 }
 
 TEST(PtxModule, RefusesTextThatIsNoModule) {
