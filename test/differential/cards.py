@@ -23,7 +23,7 @@ def environment() -> dict[str, str]:
         return dict(os.environ)
     libraries = {"EPL_CUBLASLT": "libcublasLt.so.13", "EPL_NCCL": "libnccl.so.2"}
     named = {name: str(DRIVER / file) for name, file in libraries.items()}
-    return {**os.environ, "LD_LIBRARY_PATH": str(DRIVER), **named}
+    return {**os.environ, "LD_LIBRARY_PATH": str(DRIVER), "EPL_NCCL_CONNECTS": "1", **named}
 
 
 @functools.cache

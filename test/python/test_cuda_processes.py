@@ -218,6 +218,16 @@ def test_a_step_is_given_up_at_a_deadline(devices: str, blocking: str, tmp_path:
     assert (': command "all_reduce" of ' in done.stderr) == (blocking == "1")
 
 
+@pytest.mark.parametrize("lost", ["member.1", "connects.1"])
+def test_cards_that_do_not_connect_are_given_up(lost: str, tmp_path: Path) -> None:
+    """A call of NCCL waits for another process: to make a communicator, and in its first collective."""
+    if cards.ON_DRIVER:
+        pytest.skip("the stand-in of NCCL")
+    variables = {"DEVICES": "cuda:*", "EPL_NCCL_LOST": lost, "EPL_DEADLINE_SECONDS": "2"}
+    done = run_in(2, SLOW.replace("sleep(5)", "sleep(0)"), tmp_path, fails=True, **variables)
+    assert "devices wait for others, and the step has not ended after 2 s" in done.stderr
+
+
 @pytest.mark.parametrize("devices", ["cuda:*", "cuda:0x4"])
 @pytest.mark.parametrize("kind", ["kill", "stop", "raise", "exit"] if NIGHTLY else ["stop"])
 def test_all_end_if_one_does(kind: str, devices: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -336,6 +336,7 @@ void StepGraph::start(std::span<const AddressTable *const> meshes, bool isTimed,
   if (work.communicators().areAborted())
     throw Error("this process has to end, as a step before was broken off");
   isStopped = stopped;
+  chains.start(stopped);
   bind(meshes);
   wasTimed = isTimed;
   isRunning = true;

@@ -16,8 +16,14 @@ TransferChains::TransferChains(const Cards &cards, StepWork &work)
   }
 }
 
-void TransferChains::clear() {
+void TransferChains::start(std::function<bool()> isStopped) {
   deadline = std::chrono::steady_clock::now() + limit;
+  work.communicators().begin([this, isStopped = std::move(isStopped)] {
+    return isStopped() ? std::string("it is given up") : findProblem();
+  });
+}
+
+void TransferChains::clear() {
   work.transferMemory().clear();
   for (Chain &chain : chains)
     chain.isUsed = false;
@@ -71,20 +77,52 @@ void TransferChains::recordEnd(const StepWork::Item &item) {
   record(api, chain.last, chain.stream); // last, as the step ends behind it
 }
 
-void TransferChains::callLibrary(std::span<const StepWork::Item *const> items) {
-  if (std::ranges::none_of(items, [](const auto *item) { return item->calls.transfer->comm; }))
-    return;
-  const nccl::Nccl &library = work.communicators().library();
+namespace {
+/// A call of the library on a card's stream.
+struct ChainedCall {
+  uint32_t card;
+  CUstream stream;
+  nccl::Comm comm;
+  LibraryCall call;
+};
+} // namespace
+
+static nccl::Status callTogether(const nccl::Nccl &library, const Cards &cards,
+                                 const std::vector<ChainedCall> &calls) {
   nccl::Status status = library.ncclGroupStart();
-  for (const StepWork::Item *item : items) {
-    if (!cards.tryUse(cardOf(*item)))
+  for (const ChainedCall &each : calls) {
+    if (status == nccl::Status::success && !cards.tryUse(each.card))
       status = nccl::Status::cudaError;
-    for (const LibraryCall &call : item->calls.transfer->calls)
-      if (item->calls.transfer->comm && status == nccl::Status::success)
-        status = call.enqueue(library, item->calls.transfer->comm, chains[cardOf(*item)].stream);
+    if (status == nccl::Status::success)
+      status = each.call.enqueue(library, each.comm, each.stream);
   }
   nccl::Status ended = library.ncclGroupEnd();
-  if (status = status == nccl::Status::success ? ended : status; status != nccl::Status::success)
+  return status == nccl::Status::success ? ended : status;
+}
+
+void TransferChains::callLibrary(std::span<const StepWork::Item *const> items) {
+  std::vector<ChainedCall> calls;
+  std::set<Group> groups;
+  for (const StepWork::Item *item : items) {
+    if (!item->calls.transfer->comm)
+      continue;
+    groups.insert(work.groupOf(*item));
+    for (const LibraryCall &call : item->calls.transfer->calls)
+      calls.push_back({cardOf(*item), chains[cardOf(*item)].stream, item->calls.transfer->comm, call});
+  }
+  if (groups.empty())
+    return;
+  Communicators &communicators = work.communicators();
+  const nccl::Nccl &library = communicators.library();
+  nccl::Status status{};
+  try {
+    status = communicators.call(groups, [&library, &cards = cards, calls = std::move(calls)] {
+      return callTogether(library, cards, calls);
+    });
+  } catch (const Error &error) {
+    throw Error(work.describe(*items.front()) + ": " + error.what());
+  }
+  if (status != nccl::Status::success)
     throw Error(work.describe(*items.front()) + ": NCCL says \"" + library.ncclGetErrorString(status) + "\"");
 }
 
@@ -120,9 +158,9 @@ void TransferChains::synchronize() const noexcept {
     api.cuStreamSynchronize(chain.stream);
 }
 
-std::string TransferChains::progress() {
-  if (!work.transfers())
-    return "";
+std::string TransferChains::progress() { return work.transfers() ? findProblem() : ""; }
+
+std::string TransferChains::findProblem() {
   work.transferMemory().progress();
   if (std::string error = work.communicators().error(); !error.empty())
     return error;

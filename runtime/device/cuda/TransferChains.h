@@ -21,7 +21,10 @@ class TransferChains {
 public:
   TransferChains(const Cards &cards, StepWork &work);
 
-  /// A step begins: nothing has been used.
+  /// A step begins, whose deadline is set. `isStopped` is asked while calls wait for other processes, and
+  /// says that it is given up.
+  void start(std::function<bool()> isStopped);
+  /// Its commands are about to be enqueued: nothing has been used.
   void clear();
   /// The transfers of an item come behind what is on the stream of its lane, of its card.
   void begin(const StepWork::Item &item, CUstream lane);
@@ -58,6 +61,7 @@ private:
   void callLibrary(std::span<const StepWork::Item *const> items);
   void exchange(std::span<const StepWork::Item *const> items);
   void recordEnd(const StepWork::Item &item);
+  std::string findProblem();
 
   const Cards &cards;
   const Driver &api;

@@ -10,6 +10,10 @@
 // that is gone, and waiting for more than EPL_NCCL_SECONDS (20). Then calls of the communicator fail, and
 // nothing waits for ever.
 //
+// With EPL_NCCL_CONNECTS in the environment the first collective of a communicator waits on the host for all
+// members, as NCCL's does, which connects them then. What EPL_NCCL_LOST names (a file of Communicator.h, such
+// as "member.1") never comes: a fault on demand.
+//
 //===----------------------------------------------------------------------===//
 
 #include "test/cuda/libraries/nccl/Functions.h"

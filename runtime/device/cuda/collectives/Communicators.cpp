@@ -5,7 +5,10 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstring>
+#include <thread>
 
 namespace epl::runtime::cuda {
 
@@ -83,23 +86,73 @@ void Communicators::connect(const std::vector<Group> &fresh) {
   }
 }
 
-void Communicators::make(const Group &group, const nccl::UniqueId &id) {
-  if (!std::ranges::any_of(group, [&](uint32_t device) { return others->isHere(device); }))
-    return;
-  constexpr const char *kWhat = "cannot connect cards";
-  api->check(api->ncclGroupStart(), kWhat);
-  nccl::Status status = nccl::Status::success;
-  for (size_t member = 0; member < group.size() && status == nccl::Status::success; ++member) {
-    if (!others->isHere(group[member]))
-      continue;
-    bool isWell = cards->tryUse(cards->cardOf(group[member]));
-    nccl::Comm &comm = comms[{group, group[member]}];
-    status =
-        isWell ? api->ncclCommInitRank(&comm, int(group.size()), id, int(member)) : nccl::Status::cudaError;
+namespace {
+/// Members of a group that are made together.
+struct NewMembers {
+  std::vector<std::pair<int, uint32_t>> numbers; // and their cards
+  std::vector<nccl::Comm> comms;
+
+  nccl::Status make(const nccl::Nccl &api, const Cards &cards, int count, const nccl::UniqueId &id) {
+    comms.resize(numbers.size());
+    nccl::Status status = api.ncclGroupStart();
+    for (size_t i = 0; i < numbers.size() && status == nccl::Status::success; ++i) {
+      auto [number, card] = numbers[i];
+      status =
+          cards.tryUse(card) ? api.ncclCommInitRank(&comms[i], count, id, number) : nccl::Status::cudaError;
+    }
+    nccl::Status ended = api.ncclGroupEnd();
+    return status == nccl::Status::success ? ended : status;
   }
-  nccl::Status ended = api->ncclGroupEnd();
-  api->check(status, kWhat);
-  api->check(ended, kWhat);
+};
+} // namespace
+
+void Communicators::make(const Group &group, const nccl::UniqueId &id) {
+  auto members = std::make_shared<NewMembers>();
+  for (size_t member = 0; member < group.size(); ++member)
+    if (others->isHere(group[member]))
+      members->numbers.emplace_back(int(member), cards->cardOf(group[member]));
+  if (members->numbers.empty())
+    return;
+  nccl::Status status = call({group}, [members, id, api = api, cards = cards, count = int(group.size())] {
+    return members->make(*api, *cards, count, id);
+  });
+  for (size_t i = 0; i < members->numbers.size(); ++i)
+    comms[{group, group[size_t(members->numbers[i].first)]}] = members->comms[i];
+  api->check(status, "cannot connect cards");
+}
+
+nccl::Status Communicators::call(const std::set<Group> &groups, const std::function<nccl::Status()> &calls) {
+  if (others->isAlone() || std::ranges::includes(connected, groups))
+    return calls();
+  nccl::Status status = runBeside(calls);
+  for (const Group &group : groups)
+    if (opened.contains(group))
+      connected.insert(group);
+  return status;
+}
+
+/// What waits for processes that do not come, and cannot be aborted, waits for ever, without this thread.
+nccl::Status Communicators::runBeside(const std::function<nccl::Status()> &calls) {
+  struct Run {
+    nccl::Status status = nccl::Status::success;
+    std::atomic<bool> isDone = false;
+  };
+  auto run = std::make_shared<Run>();
+  std::thread([run, calls] {
+    run->status = calls();
+    run->isDone = true;
+  }).detach();
+  std::string why;
+  while (!run->isDone && why.empty()) {
+    std::this_thread::sleep_for(std::chrono::microseconds(50));
+    why = whyGivenUp();
+  }
+  if (run->isDone)
+    return run->status;
+  abort();
+  for (int i = 0; i < 1000 && !run->isDone; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  throw Error(why);
 }
 
 nccl::Comm Communicators::find(const Group &group, uint32_t device) const {

@@ -5,6 +5,7 @@
 #include "runtime/device/cuda/Cards.h"
 #include "runtime/device/cuda/collectives/Nccl.h"
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <set>
@@ -34,9 +35,17 @@ public:
   /// Whether processes other than that of the first device have some.
   bool crossesProcesses(const Group &group) const;
 
+  /// A step begins. `problem` is asked again and again while calls wait for other processes: why the step is
+  /// given up; empty if it is not.
+  void begin(std::function<std::string()> problem) { whyGivenUp = std::move(problem); }
   /// Makes those of some groups, unless they are there. All processes of the run call it together, with the
-  /// same groups, also of others. Throws Error if that is impossible: then they are aborted.
+  /// same groups, also of others. Throws Error if that is impossible, or if the step is given up: then they
+  /// are aborted.
   void open(const std::vector<Group> &groups);
+  /// Makes calls for a group, on this thread. The first ones wait for its other members, which they connect:
+  /// then on a thread of their own, which Error leaves behind if the step is given up. So `calls` has all
+  /// that it needs. What they say.
+  nccl::Status call(const std::set<Group> &groups, const std::function<nccl::Status()> &calls);
 
   /// That of a group that was opened, for a device that is here.
   nccl::Comm find(const Group &group, uint32_t device) const;
@@ -51,6 +60,7 @@ public:
   bool areAborted() const { return isAborted; }
 
 private:
+  nccl::Status runBeside(const std::function<nccl::Status()> &calls);
   void make(const Group &group, const nccl::UniqueId &id);
   void connect(const std::vector<Group> &fresh);
 
@@ -58,9 +68,10 @@ private:
   std::shared_ptr<const Peers> others;
   const nccl::Nccl *api; // null if there is none
   bool isEverywhere = true, isOrdered;
-  std::set<Group> opened;
+  std::set<Group> opened, connected;                      // made; and whose first calls are done
   std::map<std::pair<Group, uint32_t>, nccl::Comm> comms; // of devices that are here
   bool isAborted = false;
+  std::function<std::string()> whyGivenUp = [] { return std::string(); };
 };
 
 } // namespace epl::runtime::cuda

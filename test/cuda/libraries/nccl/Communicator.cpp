@@ -35,7 +35,15 @@ struct Presence {
 };
 } // namespace
 
+/// A fault on demand: what EPL_NCCL_LOST names is never said.
+static bool isLost(const std::string &name) {
+  const char *lost = std::getenv("EPL_NCCL_LOST");
+  return lost && name == lost;
+}
+
 Status Communicator::announce() {
+  if (isLost(nameOf("member", member)))
+    return Status::success;
   hasCome = place.putFirst(nameOf("member", member), bytesOf(Presence{members, device, getpid()}));
   if (hasCome)
     return Status::success;
@@ -68,12 +76,28 @@ Status Communicator::findMembers() const {
   return areAll ? Status::success : Status::inProgress;
 }
 
-std::string Communicator::describeMissing() const {
+std::string Communicator::describeMissing(const char *what) const {
   std::string missing;
   for (int other = 0; other < members; ++other)
-    if (!place.has(nameOf("member", other)))
+    if (!place.has(nameOf(what, other)))
       missing += (missing.empty() ? "member " : ", member ") + std::to_string(other);
   return missing;
+}
+
+bool Communicator::beginConnecting() {
+  std::string name = nameOf("connects", member);
+  if (isConnected || !std::getenv("EPL_NCCL_CONNECTS"))
+    return false;
+  if (!isLost(name))
+    place.put(name, {}, {});
+  return true;
+}
+
+Status Communicator::findConnected() {
+  isConnected = describeMissing("connects").empty();
+  if (isConnected)
+    return Status::success;
+  return isSound() && !findFailure() ? Status::inProgress : Status::remoteError;
 }
 
 //===----------------------------------------------------------------------===//

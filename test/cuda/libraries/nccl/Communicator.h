@@ -3,6 +3,7 @@
 // Members meet in the folder that the unique id names (Place.h). `R` is a member, `N` counts from 0:
 //
 //   member.R        it has come: how many it expects, on which device it is, in which process
+//   connects.R      it has made its first collective
 //   call-N.R        its N-th collective: what is asked for, what it contributes
 //   message-R-S-N   what R sends to S the N-th time; S removes it
 //   talk.R          which messages it waits with, in words
@@ -39,7 +40,12 @@ public:
   Status announce();
   /// Whether all have come, as they should; `inProgress` if some are missing.
   Status findMembers() const;
-  std::string describeMissing() const;
+  /// The members that have not yet said something.
+  std::string describeMissing(const char *what) const;
+  /// Before its first collective: whether it has to wait for the others.
+  bool beginConnecting();
+  /// `inProgress` until all members have made their first collective.
+  Status findConnected();
 
   // Calls. For meetings, which the driver's lock keeps apart.
   uint64_t beginCall();
@@ -77,6 +83,7 @@ private:
   bool isGone(int other) const;
   void leave() const;
 
+  bool isConnected = false;
   bool hasCome = false; ///< so that the files of this member are its own
   std::atomic<Status> status = Status::success;
   std::atomic<State> state = State::open;
@@ -89,6 +96,8 @@ private:
 /// All that one thread begins together: waits until their members have come. Who is missing is said after a
 /// while.
 Status join(std::span<const std::shared_ptr<Communicator>> communicators);
+/// The same for the first collectives of communicators, which connect them.
+Status connect(std::span<const std::shared_ptr<Communicator>> communicators);
 
 /// How long a member waits for others: EPL_NCCL_SECONDS, or 20.
 double getPatience();

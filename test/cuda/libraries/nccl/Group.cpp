@@ -135,7 +135,14 @@ Status Group::beginAll() {
 }
 
 Status Group::enqueueAll() {
-  for (const Request &request : std::exchange(requests, {})) {
+  std::vector<Request> asked = std::exchange(requests, {});
+  std::vector<std::shared_ptr<Communicator>> communicators;
+  for (const Request &request : asked)
+    if (std::holds_alternative<Collective>(request.what))
+      communicators.push_back(request.own);
+  if (Status status = connect(communicators); status != Status::success)
+    return status;
+  for (const Request &request : asked) {
     cuda_double::MeetingWork work =
         std::visit([&](const auto &what) { return makeWork(request.own, what); }, request.what);
     if (eplCudaMeet(request.stream, work) != CUDA_SUCCESS)

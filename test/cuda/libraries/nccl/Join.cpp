@@ -31,26 +31,31 @@ static Status look(std::span<const std::shared_ptr<Communicator>> communicators)
   return status;
 }
 
-static void sayWhoIsMissing(const Communicator &communicator) {
+static void sayWhoIsMissing(const Communicator &communicator, const char *what) {
   std::ostringstream text;
   text << "member " << communicator.member << " of " << communicator.members << " has waited "
-       << getPatience() << " s for " << communicator.describeMissing() << " to come";
+       << getPatience() << " s for " << communicator.describeMissing(what) << " to come";
   say(text.str());
+}
+
+/// What `ask` says when it is no longer `inProgress`.
+template <typename Ask> static Status waitFor(Ask ask) {
+  auto until = Clock::now() + std::chrono::duration<double>(getPatience());
+  Status status = Status::inProgress;
+  while (Clock::now() < until && (status = ask()) == Status::inProgress)
+    std::this_thread::sleep_for(std::chrono::microseconds(200));
+  return status;
 }
 
 static Status waitForAll(std::span<const std::shared_ptr<Communicator>> communicators) {
   for (const auto &each : communicators)
     if (Status status = each->announce(); status != Status::success)
       return status;
-  auto until = Clock::now() + std::chrono::duration<double>(getPatience());
-  while (Clock::now() < until) {
-    if (Status status = look(communicators); status != Status::inProgress)
-      return status;
-    std::this_thread::sleep_for(std::chrono::microseconds(200));
-  }
+  if (Status status = waitFor([&] { return look(communicators); }); status != Status::inProgress)
+    return status;
   for (const auto &each : communicators)
     if (each->findMembers() == Status::inProgress)
-      sayWhoIsMissing(*each);
+      sayWhoIsMissing(*each, "member");
   return Status::systemError;
 }
 
@@ -63,4 +68,23 @@ Status nccl_double::join(std::span<const std::shared_ptr<Communicator>> communic
     each->destroy();
   }
   return status;
+}
+
+Status nccl_double::connect(std::span<const std::shared_ptr<Communicator>> communicators) {
+  std::vector<std::shared_ptr<Communicator>> waiting;
+  for (const auto &each : communicators)
+    if (each->beginConnecting())
+      waiting.push_back(each);
+  for (const auto &each : waiting) {
+    Status status = waitFor([&] { return each->findConnected(); });
+    if (status == Status::success)
+      continue;
+    if (status == Status::inProgress) {
+      sayWhoIsMissing(*each, "connects");
+      status = Status::systemError;
+    }
+    each->fail(status, "it could not connect");
+    return status;
+  }
+  return Status::success;
 }

@@ -118,6 +118,43 @@ TEST_F(NcclBegin, FailsForAll) {
   other.join();
 }
 
+/// Which is how NCCL connects them. Who waits is freed by an abort from another thread.
+TEST_F(NcclBegin, WaitsInTheFirstCollective) {
+  setenv("EPL_NCCL_CONNECTS", "1", 1);
+  Members members = makeMembers(2, id);
+  auto sum = [](Member &member) {
+    float *at = member.put(std::vector<float>(4, 1));
+    return ncclAllReduce(at, at, 4, DataType::f32, Reduction::sum, member.comm, member.stream);
+  };
+  std::atomic<bool> isOver = false;
+  std::thread other([&] {
+    EXPECT_EQ(sum(*members[0]), Status::remoteError);
+    isOver = true;
+  });
+  while (!Place(id.bytes).has("connects.0"))
+    std::this_thread::yield();
+  EXPECT_FALSE(isOver);
+  ncclCommAbort(std::exchange(members[0]->comm, nullptr));
+  other.join();
+  unsetenv("EPL_NCCL_CONNECTS");
+}
+
+TEST_F(NcclBegin, ConnectsInTheFirstCollective) {
+  setenv("EPL_NCCL_CONNECTS", "1", 1);
+  Members members = makeMembers(2, id);
+  std::vector<float *> at;
+  for (auto &each : members)
+    at.push_back(each->put(std::vector<float>(4, 1)));
+  auto sum = [&](Member &member) {
+    float *own = at[size_t(member.number)];
+    return ncclAllReduce(own, own, 4, DataType::f32, Reduction::sum, member.comm, member.stream);
+  };
+  EXPECT_EQ(inGroup(members, sum), Status::success);
+  for (auto &each : members)
+    EXPECT_EQ(each->get(at[size_t(each->number)], 4), std::vector<float>(4, 2));
+  unsetenv("EPL_NCCL_CONNECTS");
+}
+
 /// The last one to leave does not wait for those who have died.
 TEST_F(NcclBegin, LeavesNothingOfProcessesThatDied) {
   pid_t process = fork();
