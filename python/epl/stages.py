@@ -31,7 +31,7 @@ from epl.processes.parts import as_whole
 from epl.signature import Signature, Spec
 from epl.slots import check_slots
 
-STAGES = ("input", "global", "local", "kernel")
+STAGES = ("input", "global", "local", "kernel", "ptx")
 
 
 class Compiled(Executable):
@@ -189,16 +189,19 @@ class Lowered:
         `input` is the MLIR that it is handed. `global` is a listing for reading, not MLIR: the program on
         whole tensors, a line for each operation, with the sharding of what it makes, `f32[8/data, 16]`, and
         your source line; lines with a `*` are what devices receive from one another, with the operations
-        that are why. `local` is the MLIR of what one device computes, `kernel` that with its kernels.
+        that are why. `local` is the MLIR of what one device computes, `kernel` that with its kernels, `ptx`
+        the code of these for GPUs.
 
         Raises:
-          ArgumentError: for another stage.
+          ArgumentError: for another stage, and for `ptx` of a step on CPUs.
           CompileError: with the user's source line, if the step does not compile.
         """
         if stage not in STAGES:
             raise ArgumentError(f"stage must be one of {', '.join(STAGES)}, found {stage!r}")
         if stage == "input":
             return self.program.text
+        if stage == "ptx" and not self.devices.startswith("cuda:"):
+            raise ArgumentError(f'stage "ptx" is code for GPUs, found a step for devices "{self.devices}"')
         options = (*self.options, *self.precision.options)
         return emit(self.program.text, self.devices, self.signature.name, stage, options)
 

@@ -40,8 +40,14 @@ def test_as_text_shows_every_stage(scaled: epl.Parallelized) -> None:
     assert "\ndevices: data 2\nscope tg0: replicate, 1 device" in lowered.as_text("global")
     assert "!epl.dist<" in lowered.as_text("local")
     assert "epl.kernel" in lowered.as_text("kernel")
-    with pytest.raises(ValueError, match="stage must be one of input, global, local, kernel, found 'plan'"):
+    with pytest.raises(ValueError, match=r"stage must be one of input, .*, kernel, ptx, found 'plan'"):
         lowered.as_text("plan")
+
+
+def test_as_text_shows_the_code_for_gpus(scaled: epl.Parallelized) -> None:
+    assert ".visible .entry " in scaled.lower(1.0, X).with_devices("cuda:0x2").as_text("ptx")
+    with pytest.raises(epl.ArgumentError, match='"ptx" is code for GPUs, found a step for devices "cpu:2"'):
+        scaled.lower(1.0, X).as_text("ptx")
 
 
 def mixed_loss(params: dict[str, jax.Array], x: jax.Array, y: jax.Array) -> jax.Array:

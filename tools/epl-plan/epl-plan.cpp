@@ -1,6 +1,7 @@
 // epl-plan: shows, draws and checks plan files and schedules, and measures the machine that plans are made
 // for.
 
+#include "Code.h"
 #include "Explain.h"
 #include "Graph.h"
 #include "MachineFile.h"
@@ -27,7 +28,7 @@ using namespace epl::runtime;
 using namespace epl::runtime::tool;
 
 struct Options {
-  std::string plan, output, trace, devices = "cpu:2";
+  std::string plan, output, trace, devices = "cpu:2", kernel;
   double gflops = 0, gbps = 0;                     // 0: to be measured
   bool units = false, text = false, graph = false; // what render draws, and how
   bool json = false;
@@ -78,6 +79,11 @@ ExitCode render(const Options &options) {
         : options.graph ? graphPlan(plan)
                         : renderPlan(plan),
         options.output);
+  return good;
+}
+
+ExitCode ptx(const Options &options) {
+  write(ptxOf(readPlan(options.plan), options.kernel), options.output);
   return good;
 }
 
@@ -140,8 +146,14 @@ int main(int argc, char **argv) {
   CLI::App *simulateCommand = app.add_subcommand(
       "simulate", "Run a plan's commands in time, without devices, and report how long a step takes, what "
                   "each mesh waits for, and how that grows with the time of messages between meshes");
-  for (CLI::App *command : {dumpCommand, verifyCommand, renderCommand, explainCommand, simulateCommand})
+  CLI::App *ptxCommand = app.add_subcommand(
+      "ptx", "Print the code of a plan's kernels for GPUs, as epl-compile --emit=ptx does");
+  for (CLI::App *command :
+       {ptxCommand, dumpCommand, verifyCommand, renderCommand, explainCommand, simulateCommand})
     command->add_option("file", options.plan, "The plan file (.eplan)")->required();
+  ptxCommand->add_option("-o,--output", options.output, "The file to write; default: standard output");
+  ptxCommand->add_option("--kernel", options.kernel,
+                         "Only of the kernel of this name (k3_softmax), as explain and timelines have it");
   renderCommand->add_option("-o,--output", options.output, "The file to write; default: standard output");
   CLI::Option *units = renderCommand->add_flag(
       "--units", options.units,
@@ -170,6 +182,8 @@ int main(int argc, char **argv) {
       return dump(options.plan);
     if (app.got_subcommand(verifyCommand))
       return verify(options.plan);
+    if (app.got_subcommand(ptxCommand))
+      return ptx(options);
     if (app.got_subcommand(machineCommand))
       return machine(options);
     if (app.got_subcommand(scheduleCommand))
