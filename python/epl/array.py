@@ -11,6 +11,7 @@ names `epl.gather`, and what JAX computes with it is a computation of all proces
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from epl import runtime
+from epl import dlpack, runtime
 from epl.adapters.jax import hooks
 from epl.adapters.jax.shardings import jax_sharding
 from epl.sharding import Sharding
@@ -35,18 +36,50 @@ class Shard(hooks.SHARD_TYPE):  # type: ignore[misc]
 
     rank: int
 
-    @classmethod
-    def of(cls, array: Array, rank: int, box: Any, data: Any, copy: int) -> Shard:
+    def __init__(self, array: Array, rank: int, box: Any, copy: int, elements: Any = None) -> None:
         """What `StateBuffer.shards` of the runtime says."""
-        everywhere, here = jax.devices("cpu"), jax.local_devices(backend="cpu")
-        device = everywhere[rank] if rank < len(everywhere) and everywhere[rank] in here else here[0]
-        local = here.index(device)
-        placed = hooks.adopter(data.shape, array.dtype, local=local)(data)
-        shard = cls(device, array.sharding, array.shape, placed)
-        shard.index = tuple(slice(*bounds) for bounds in box)
-        shard.replica_id = copy
-        shard.rank = rank
-        return shard
+        everywhere, self._here = jax.devices("cpu"), jax.local_devices(backend="cpu")
+        has = rank < len(everywhere) and everywhere[rank] in self._here
+        super().__init__(everywhere[rank] if has else self._here[0], array.sharding, array.shape)
+        self.index = tuple(slice(*bounds) for bounds in box)
+        self.replica_id = copy
+        self.rank = rank
+        if elements is not None:
+            self._place(elements, array.dtype)
+
+    def _place(self, elements: Any, dtype: Any) -> None:
+        local = self._here.index(self.device)
+        self._data = hooks.adopter(elements.shape, dtype, local=local)(elements)
+
+
+class CardShard(Shard):
+    """A box of an array in the memory of a card.
+
+    `torch.from_dlpack(shard)` takes it there. data: a copy in memory of the host, made when it is asked for.
+    While the shard lives, no step works in the memory that it is of.
+    """
+
+    def __init__(self, array: Array, rank: int, box: Any, copy: int, read: Callable[[], Any]) -> None:
+        """What `StateBuffer.blocks` of an array says; `read`: its elements, by device and box."""
+        super().__init__(array, rank, box, copy)
+        self._block = dlpack.block_of(array, rank, box)
+        self._read = read
+
+    @property
+    def data(self) -> jax.Array:
+        """The elements, in memory of the host."""
+        if self._data is None:
+            self._place(self._read(), self._block.array.dtype)
+        copied: jax.Array = self._data
+        return copied
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """As `Array.__dlpack_device__`, of this shard."""
+        return self._block.device
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """As `Array.__dlpack__`, of this shard."""
+        return dlpack.export(lambda: self._block, lambda: self.data, **options)
 
 
 class Array(jax.Array):
@@ -115,18 +148,26 @@ class Array(jax.Array):
 
     @property
     def device(self) -> Any:
-        """JAX's device, or the sharding if it is on several."""
-        devices = self.devices()
+        """JAX's device, on which JAX computes with it, or the sharding if it is on several."""
+        devices = self.sharding.device_set
         return self.sharding if len(devices) > 1 else next(iter(devices))
 
-    def devices(self) -> set[jax.Device]:
-        """The devices of `sharding`."""
-        return set(self.sharding.device_set)
+    def devices(self) -> set[Any]:
+        """The devices that hold it: those of `sharding`, or, of cards, an `epl.dlpack.CudaDevice` for each.
+
+        A device on a card is written as that, `cuda:0`; several virtual devices of one card (`cuda:0x2`) have
+        each a number of its own, `id`.
+        """
+        return set(self._cards or self.sharding.device_set)
+
+    @property
+    def _cards(self) -> list[dlpack.CudaDevice]:
+        return dlpack.cards_of(self)
 
     @property
     def committed(self) -> bool:
         """Whether JAX computes with it on its own devices only: where these are several."""
-        return len(self.devices()) > 1
+        return len(self.sharding.device_set) > 1
 
     _committed = committed  # which JAX reads
 
@@ -147,7 +188,17 @@ class Array(jax.Array):
 
         Where a dimension of several segments is split, a device has several boxes.
         """
-        return [Shard.of(self, *found) for found in self._read(self.buffer.shards)]
+        if not self._cards:
+            shards = self._read(self.buffer.shards)
+            return [Shard(self, rank, box, copy, elements) for rank, box, elements, copy in shards]
+        viewed = Array(self._read(self.block_until_ready().buffer.view), self.dtype, self.shape)
+        blocks = self._read(viewed.buffer.blocks)
+        copies = functools.cache(lambda: viewed._read(viewed.buffer.shards))  # all at once
+        found = lambda rank, box: next(each[2] for each in copies() if each[:2] == (rank, box))  # noqa: E731
+        return [
+            CardShard(viewed, rank, box, copy, functools.partial(found, rank, box))
+            for rank, box, copy in blocks
+        ]
 
     def addressable_data(self, index: int) -> jax.Array:
         """That of shard `index`."""
@@ -198,6 +249,47 @@ class Array(jax.Array):
         if dtype is not None and np.dtype(dtype) != value.dtype:
             return value.astype(dtype)
         return np.array(value) if copy else value
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        """Where the elements are, as DLPack says it: (2, card) on a card, (1, 0) in memory of the host.
+
+        Raises:
+          BufferError: on cards, if no one device has all of it.
+        """
+        if not self._cards:
+            placed: Any = self._placed()
+            place: tuple[int, int] = placed.__dlpack_device__()
+            return place
+        return dlpack.whole_block(self).device
+
+    def __dlpack__(
+        self,
+        *,
+        stream: int | None = None,
+        max_version: tuple[int, int] | None = None,
+        dl_device: tuple[int, int] | None = None,
+        copy: bool | None = None,
+    ) -> Any:
+        """The elements for another library, say `torch.from_dlpack(array)`, by the protocol of the array API.
+
+        On a card they are taken where they lie, after waiting for the step that makes them. While the library
+        holds them, a step that updates the array writes elsewhere; they are to be read only. With `copy=True`
+        it has a copy on the card of its own, with the host as `dl_device`, (1, 0), one in memory of the host.
+
+        Args:
+          stream: the consumer's, of CUDA: None and 1 are the legacy default stream, 2 is that of the thread,
+            -1 none. As the step has ended, all of them are behind it.
+          max_version: below (1, 0), or None, the structure is that of DLPack before 1.0, which can't say that
+            elements are not to be written.
+
+        Raises:
+          BufferError: on cards, if no one device has all of it, or for a device that is neither its own nor
+            the host.
+        """
+        options = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
+        if not self._cards:
+            return self._placed().__dlpack__(**options)
+        return dlpack.export(lambda: dlpack.whole_block(self), self.to_jax, **options)
 
     def to_jax(self) -> jax.Array:
         """The value on JAX's first CPU device.

@@ -2,6 +2,7 @@
 
 #include "runtime/binding/Arrays.h"
 #include "runtime/binding/Bindings.h"
+#include "runtime/binding/Dlpack.h"
 #include "runtime/binding/Waiting.h"
 #include "runtime/session/Session.h"
 
@@ -58,12 +59,38 @@ nb::list shardsOf(const StateBuffer &self, bool writable) {
   return list;
 }
 
-/// (command, location, device here, process, whether it is sent, bytes) of each message.
+/// (process, ((begin, end) of each dimension)) of what all devices have.
 nb::list allShardsOf(const StateBuffer &self) {
   nb::list list;
   for (const Shard &shard : self.allShards())
     list.append(nb::make_tuple(self.processOf(shard.device), boundsOf(shard.box)));
   return list;
+}
+
+/// (device, card or None, process) of each device that has some of it.
+nb::list holdersOf(const StateBuffer &self) {
+  nb::list list;
+  for (const Holder &holder : self.holders())
+    list.append(nb::make_tuple(holder.device, holder.card, self.processOf(holder.device)));
+  return list;
+}
+
+/// (device, ((begin, end) of each dimension), number of devices before that have it) of all that is here, on
+/// devices with memory of their own.
+nb::list blocksOf(const StateBuffer &self) {
+  nb::list list;
+  for (const Shard &shard : self.blocks())
+    list.append(nb::make_tuple(shard.device, boundsOf(shard.box), shard.copy));
+  return list;
+}
+
+nb::object dlpackOf(StateBuffer &self, size_t block, uint8_t code, bool isVersioned, bool isCopy) {
+  self.use();
+  waitFor(self.producer());
+  Shard shard = self.blocks().at(block);
+  std::vector<Holder> holders = self.holders();
+  auto holder = std::ranges::find(holders, shard.device, &Holder::device);
+  return makeDlpack(shard, self.type(), holder->card.value(), self.lend(), {code, isVersioned, isCopy});
 }
 
 } // namespace
@@ -122,6 +149,22 @@ void bindResults(nb::module_ &module) {
           "have it). Arrays are read-only views.")
       .def("all_shards", &allShardsOf,
            "What all devices have, wherever they are: (process, ((begin, end), ...)). Does not wait.")
+      .def("holders", &holdersOf,
+           "All devices that have some of it, wherever they are: (device, card or None, process); a card is "
+           "the\n"
+           "driver's number, None of CPU devices and those of other processes. Does not wait.")
+      .def(
+          "blocks", &blocksOf,
+          "What is in this process, of devices with memory of their own, box by box: (device, ((begin, end), "
+          "...),\n"
+          "how many devices before have it). Does not wait.")
+      .def("dlpack", &dlpackOf, "block"_a, "code"_a, "versioned"_a, "copied"_a,
+           "A capsule of DLPack of the block of that number on its card, after waiting: `code` of the "
+           "elements' "
+           "type,\n"
+           "of version 1.0 or the structure before, `copied` if nobody else has the value's memory.")
+      .def("view", &StateBuffer::view,
+           "The same value, whose memory no step writes in place while this one lives. Does not wait.")
       .def("snapshot", &StateBuffer::snapshot,
            "The same value for somebody who reads it later: steps that consume this one leave it. Does not "
            "wait,\n"

@@ -8,6 +8,7 @@
 #include "runtime/plan/model/LocalRanks.h"
 
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -128,6 +129,9 @@ public:
   /// Whether the devices' memory is the process's own: the host reads and writes it, and every command finds
   /// the memory of all ranks and of callers where it is. Else what goes between them is copied.
   virtual bool usesHostMemory() const = 0;
+
+  /// The card that a device which is here is on, by its driver's number; nothing of devices that are none.
+  virtual std::optional<uint32_t> cardOf(uint32_t) const { return std::nullopt; }
 
   /// Memory of a device of the plan. Throws Error if there is none left.
   virtual std::unique_ptr<Allocation> allocate(uint32_t device, size_t size, Memory::Fill fill) = 0;

@@ -156,9 +156,31 @@ void Storage::takeDraft() {
 
 std::vector<Shard> Storage::shards(const HostBlocks *host) const {
   bool usesHostMemory = kind->devices->usesHostMemory();
-  auto find = [&](uint32_t piece, uint32_t rank) {
+  return shardsAt([&](uint32_t piece, uint32_t rank) {
     return usesHostMemory ? address(piece, rank) : host ? host->at(piece, rank) : nullptr;
-  };
+  });
+}
+
+std::vector<Shard> Storage::blocks() const {
+  std::vector<Shard> here = shardsAt([&](uint32_t piece, uint32_t rank) { return address(piece, rank); });
+  std::erase_if(here, [](const Shard &shard) { return shard.data == nullptr; });
+  return here;
+}
+
+std::vector<Holder> Storage::holders() const {
+  std::map<uint32_t, std::optional<uint32_t>> cards; // of each device
+  for (const StorageKind::Piece &piece : kind->pieces)
+    for (uint32_t rank = 0; rank < piece.ranks.size(); ++rank)
+      if (piece.layout.isHeldBy(rank))
+        cards[piece.devices[rank]] =
+            piece.ranks[rank] ? kind->devices->cardOf(*piece.ranks[rank]) : std::nullopt;
+  std::vector<Holder> all;
+  for (auto [device, card] : cards)
+    all.push_back({device, card});
+  return all;
+}
+
+std::vector<Shard> Storage::shardsAt(const std::function<std::byte *(uint32_t, uint32_t)> &find) const {
   std::vector<Shard> all;
   for (uint32_t piece = 0; piece < pieces.size(); ++piece) {
     const auto &[layout, ranks, devices, gives, isHere] = kind->pieces[piece];
@@ -234,6 +256,31 @@ std::pair<std::vector<Shard>, std::shared_ptr<const void>> StateBuffer::shards()
 
 std::pair<std::vector<Shard>, std::shared_ptr<const void>> StateBuffer::draft() const {
   return shardsOf(use(), memory->makeDraft());
+}
+
+/// A tensor without elements has no boxes: it is one without memory, on the first device that has it.
+std::vector<Shard> StateBuffer::blocks() const {
+  std::vector<Shard> here = use()->blocks();
+  if (type().bytes() != 0 || !use()->isHere())
+    return here;
+  Box whole;
+  for (int64_t extent : type().shape)
+    whole.dims.push_back({0, size_t(extent), elementBytes(type().element)});
+  return {{use()->holders().front().device, whole, nullptr, 0}};
+}
+
+std::shared_ptr<const void> StateBuffer::lend() const {
+  use();
+  wait();
+  const std::shared_ptr<Storage> &storage = use();
+  ++storage->numViews;
+  return storage;
+}
+
+std::shared_ptr<StateBuffer> StateBuffer::view() const {
+  const std::shared_ptr<Storage> &storage = use();
+  std::shared_ptr<Storage> viewed(storage.get(), [view = viewOf(storage)](Storage *) {});
+  return std::make_shared<StateBuffer>(kind, std::move(viewed), call);
 }
 
 std::shared_ptr<StateBuffer> StateBuffer::snapshot() const {

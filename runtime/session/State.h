@@ -9,6 +9,7 @@
 #include "runtime/session/TensorType.h"
 
 #include <algorithm>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -66,6 +67,12 @@ struct Shard {
   uint32_t copy; ///< how many devices before this one, wherever they are, have the box
 };
 
+/// A device that has some of a state.
+struct Holder {
+  uint32_t device;
+  std::optional<uint32_t> card; ///< that it is on; none of CPU devices, and of those of other processes
+};
+
 /// Blocks of the ranks that are here in memory of the host, of a state whose devices have memory of their
 /// own. Ranks that hold the same have one block.
 class HostBlocks {
@@ -120,6 +127,10 @@ public:
   /// What all devices have, wherever they are, device by device. Where devices have memory of their own it is
   /// said to be in `host`, if that is not null. Throws Error if it is in no boxes of the tensor.
   std::vector<Shard> shards(const HostBlocks *host = nullptr) const;
+  /// What is here, device by device; `data` is where commands find it. Throws Error as shards does.
+  std::vector<Shard> blocks() const;
+  /// All that have some of it, wherever they are, by their numbers.
+  std::vector<Holder> holders() const;
   /// A copy of what is here, of devices with memory of their own; null of others.
   std::shared_ptr<const HostBlocks> copyBlocks() const;
   /// Memory of the host in which the elements are written, before they are used: null where they are written
@@ -133,7 +144,8 @@ public:
   /// Why the contents cannot be used: the error of the call that was writing them; empty if they can.
   /// Written by a step at its end, read by steps after it and by those who waited for it.
   std::string poison;
-  /// Views that people hold of the memory: while there is one, no step writes in place.
+  /// Views that people hold of the memory: while there is one, no step writes in place. Those of other
+  /// libraries (StateBuffer::lend) are counted for ever.
   std::atomic<uint32_t> numViews = 0;
   /// Those of them that are snapshots: a step that consumes the value keeps the memory as its copy's spare.
   std::atomic<uint32_t> numSnapshots = 0;
@@ -146,6 +158,8 @@ private:
     uint32_t firstHere() const;
   };
   Piece allocate(const StorageKind::Piece &piece) const;
+  /// `find`: where the block of a rank of a piece begins.
+  std::vector<Shard> shardsAt(const std::function<std::byte *(uint32_t, uint32_t)> &find) const;
 
   std::shared_ptr<const StorageKind> kind;
   bool shared;
@@ -212,6 +226,18 @@ public:
   /// that lives no step writes it either. Of devices with memory of their own it is a copy. Throws Error as
   /// use does, and if it is in no boxes of the tensor.
   std::pair<std::vector<Shard>, std::shared_ptr<const void>> shards() const;
+  /// All that is here, of devices with memory of their own, where it is there; does not wait. Throws Error as
+  /// shards does.
+  std::vector<Shard> blocks() const;
+  /// Waits for the value, and gives what keeps its memory for another library, which enqueues its own work on
+  /// it. That may run when the library has let go: so no step ever writes there in place again, and the
+  /// memory is freed, which a driver does behind all work, when nobody has it. Throws Error as toHost does.
+  std::shared_ptr<const void> lend() const;
+  /// All devices that have some of it.
+  std::vector<Holder> holders() const { return use()->holders(); }
+  /// The same value, whose memory no step writes in place while this one lives. Does not wait, and copies
+  /// nothing. Throws Error as use does.
+  std::shared_ptr<StateBuffer> view() const;
   /// The same of a value whose elements are still to be written, there, by the caller, before he uses it.
   std::pair<std::vector<Shard>, std::shared_ptr<const void>> draft() const;
   /// What all devices have, wherever they are; does not wait. Throws Error as shards does.

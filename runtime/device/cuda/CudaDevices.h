@@ -14,6 +14,9 @@ public:
   explicit CudaDevices(const Devices &devices, std::shared_ptr<ProcessGroup> processes = nullptr);
 
   bool usesHostMemory() const override { return false; }
+  std::optional<uint32_t> cardOf(uint32_t device) const override {
+    return cards->number(cards->cardOf(device));
+  }
   std::unique_ptr<Allocation> allocate(uint32_t device, size_t size, Memory::Fill fill) override;
   void copyIn(const std::byte *host, Allocation &to) override;
   void copyOut(const Allocation &from, std::byte *host) override;
