@@ -42,6 +42,14 @@ def Epl_KernelKind : I32EnumAttr<"KernelKind", "what a kernel is made of", [
   let cppNamespace = "::mlir::epl";
 }
 
+def Epl_Activation : I32EnumAttr<"Activation", "what a library applies to a product", [
+  I32EnumAttrCase<"none", 0>,
+  I32EnumAttrCase<"relu", 1>,
+  I32EnumAttrCase<"gelu", 2>
+]> {
+  let cppNamespace = "::mlir::epl";
+}
+
 def Epl_ImageKind : I32EnumAttr<"ImageKind", "how machine code is written down", [
   I32EnumAttrCase<"elf", 0>,
   I32EnumAttrCase<"ptx", 1>,
@@ -302,6 +310,16 @@ def Epl_GemmAttr : Epl_Attr<"Gemm", "gemm"> {
   let assemblyFormat = [{
     `<` struct($m, $n, $k, $lda, $ldb, $ldc, $transpose_a, $transpose_b, $accumulate) (`,` `batch` `=` `[` $batch^ `]`)? `>`
   }];
+}
+
+def Epl_EpilogueAttr : Epl_Attr<"Epilogue", "epilogue"> {
+  let summary = "what a matrix library does with a product before it stores it";
+  let description = [{
+    With `bias` the kernel's last input, n elements, is added to each row. Then `activation`: `relu` is max(x, 0),
+    `gelu` is x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))). Only libraries of GPUs do that.
+  }];
+  let parameters = (ins "bool":$bias, EnumParameter<Epl_Activation>:$activation);
+  let assemblyFormat = "`<` struct(params) `>`";
 }
 
 def Epl_CopyAttr : Epl_Attr<"Copy", "copy"> {

@@ -129,6 +129,11 @@ void PlanBuilder::addContraction(LaunchOp launch, KernelOp kernel, GemmAttr gemm
   contract.ldc = gemm.getLdc();
   contract.transpose_a = gemm.getTransposeA();
   contract.transpose_b = gemm.getTransposeB();
+  if (std::optional<EpilogueAttr> epilogue = kernel.getEpilogue()) {
+    contract.activation = plan::Activation(epilogue->getActivation());
+    contract.has_bias = epilogue->getBias();
+    contract.bias = contract.has_bias ? buffers.lookup(launch.getInputs().back()) : 0;
+  }
   ArrayRef<int64_t> batch = gemm.getBatch();
   for (size_t i = 0; i + 3 < batch.size(); i += 4)
     contract.batch.emplace_back(batch[i], batch[i + 1], batch[i + 2], batch[i + 3]);

@@ -187,6 +187,27 @@ def VerifyKernels : Pass<"epl-verify-kernels", "::mlir::ModuleOp"> {
   }];
 }
 
+def FoldEpilogues : Pass<"epl-fold-epilogues", "::mlir::ModuleOp"> {
+  let summary = "Lets the library of GPUs add biases and apply activations to its products";
+  let description = [{
+    A kernel that adds a bias along the last dimensions of its input, or takes its maximum with zero, or its GELU
+    (that with tanh), or both, and alone reads what a product of the library writes, becomes part of the product.
+    The product is in f32, bf16 or f16, as its operands are, and does not accumulate.
+
+    ```mlir
+    %0 = epl.launch @k0_matmul(%a, %b) : (tensor<4x8xf32>, tensor<8x2xf32>) -> tensor<4x2xf32>
+    %1 = epl.launch @k1_add_maximum(%0, %bias) : (tensor<4x2xf32>, tensor<1x2xf32>) -> tensor<4x2xf32>
+    ```
+    becomes
+    ```mlir
+    %1 = epl.launch @k0_matmul_add_maximum(%a, %b, %bias)
+        : (tensor<4x8xf32>, tensor<8x2xf32>, tensor<1x2xf32>) -> tensor<4x2xf32>
+    epl.kernel @k0_matmul_add_maximum contraction { ... } {epilogue = #epl.epilogue<bias = true, activation = relu>,
+        gemm = #epl.gemm<...>}
+    ```
+  }];
+}
+
 def LowerKernels : Pass<"epl-lower-kernels", "::mlir::ModuleOp"> {
   let summary = "Gives each kernel its loop nest";
   let description = [{

@@ -28,6 +28,8 @@ void mlir::epl::buildKernelPipeline(OpPassManager &pm) {
 }
 
 void mlir::epl::buildCodegenPipeline(OpPassManager &pm, const CodegenOptions &options) {
+  if (!options.gpu.empty())
+    pm.addPass(createFoldEpilogues());
   LowerKernelsOptions lower;
   lower.cpu = options.cpu;
   lower.gpu = options.gpu;

@@ -115,6 +115,7 @@ KernelCall CallMaker::contract(const plan::ContractT &contract, const ProductOpe
   arguments.lda = contract.lda, arguments.ldb = contract.ldb, arguments.ldc = contract.ldc;
   arguments.transposeA = contract.transpose_a, arguments.transposeB = contract.transpose_b;
   arguments.accumulate = contract.accumulate;
+  arguments.bias = operands.bias, arguments.activation = int(contract.activation);
   arguments.elements = contract.m * contract.n;
   if (contract.batch.size() > kMostBatchDims)
     throw Error("the product has a batch of " + std::to_string(contract.batch.size()) +
@@ -177,7 +178,8 @@ Calls CallMaker::make(const plan::CommandT &command, const PlaceOfCommand &place
   }
   if (const plan::ContractT *action = command.action.AsContract()) {
     ProductOperands operands{addresses.buffer(rank, action->a), addresses.buffer(rank, action->b),
-                             addresses.buffer(rank, action->c)};
+                             addresses.buffer(rank, action->c),
+                             action->has_bias ? addresses.buffer(rank, action->bias) : 0};
     if (std::shared_ptr<const ProductLibrary> library = images.products(card))
       calls.product = ProductCall::make(std::move(library), *action, operands);
     if (!calls.product)

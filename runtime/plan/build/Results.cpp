@@ -16,8 +16,11 @@ void forEachBuffer(plan::CommandT &command, const std::function<void(uint32_t &)
   plan::ActionUnion &action = command.action;
   if (plan::LaunchT *launch = action.AsLaunch())
     std::ranges::for_each(launch->buffers, visit);
-  if (plan::ContractT *contract = action.AsContract())
+  if (plan::ContractT *contract = action.AsContract()) {
     visit(contract->a), visit(contract->b), visit(contract->c);
+    if (contract->has_bias)
+      visit(contract->bias);
+  }
   if (plan::ReducePartT *reduce = action.AsReducePart())
     for (plan::ReducedTensorT &tensor : reduce->tensors)
       visit(tensor.source), visit(tensor.target);

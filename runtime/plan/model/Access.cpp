@@ -44,6 +44,8 @@ std::vector<Access> accesses(const plan::ContractT &contract) {
                              access(contract.b, false, ContractOperand::b)};
   if (contract.accumulate)
     result.push_back(access(contract.c, false, ContractOperand::c));
+  if (contract.has_bias)
+    result.push_back(access(contract.bias, false, ContractOperand::bias));
   result.push_back(access(contract.c, true, ContractOperand::c));
   return result;
 }
@@ -299,6 +301,8 @@ std::vector<ByteRange> rangesOf(const Access &access, const Mesh &mesh, uint32_t
 }
 
 std::vector<StridedDim> dimsOf(const plan::ContractT &contract, ContractOperand operand) {
+  if (operand == ContractOperand::bias)
+    return {{contract.n, 1}, {1, contract.n}};
   int64_t rows = contract.m, columns = contract.n, leading = contract.ldc;
   if (operand == ContractOperand::a) {
     rows = contract.transpose_a ? contract.k : contract.m;
@@ -318,7 +322,8 @@ std::vector<StridedDim> dimsOf(const plan::ContractT &contract, ContractOperand 
 }
 
 plan::ElementType typeOf(const plan::ContractT &contract, ContractOperand operand) {
-  return contract.widens && operand == ContractOperand::c ? plan::ElementType::f32 : contract.type;
+  bool isResult = operand == ContractOperand::c || operand == ContractOperand::bias;
+  return contract.widens && isResult ? plan::ElementType::f32 : contract.type;
 }
 
 bool stridedRanges(std::vector<StridedDim> dims, uint64_t elementBytes, std::vector<ByteRange> &ranges) {

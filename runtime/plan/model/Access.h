@@ -87,7 +87,7 @@ struct StridedDim {
   int64_t extent;
   int64_t stride;
 };
-enum class ContractOperand { a, b, c };
+enum class ContractOperand { a, b, c, bias };
 std::vector<StridedDim> dimsOf(const plan::ContractT &contract, ContractOperand operand);
 
 /// The element type of an operand of a contraction.

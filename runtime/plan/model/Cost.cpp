@@ -54,6 +54,8 @@ static Cost costOfContract(const plan::PlanT &plan, const plan::ContractT &contr
   for (const auto &dim : contract.batch)
     flops *= double(dim.extent());
   uint64_t bytes = size(contract.a) + size(contract.b) + size(contract.c) * (contract.accumulate ? 2 : 1);
+  if (contract.has_bias)
+    bytes += size(contract.bias);
   return {.flops = int64_t(std::min(flops, 9e18)), .bytes = bytes};
 }
 

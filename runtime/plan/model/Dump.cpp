@@ -410,13 +410,17 @@ private:
     buffers(operands.subspan(inputs));
   }
 
-  /// f32 b0 x b1^T -> b2 m 32 n 512 k 64 lda 64 ldb 64 ldc 512 batch [4: 8 8 16]
+  /// f32 b0 x b1^T + bias b7 -> b2 m 32 n 512 k 64 lda 64 ldb 64 ldc 512 relu batch [4: 8 8 16]
   void dumpContract(const plan::ContractT &contract) {
     out << "contract " << plan::EnumNameElementType(contract.type) << (contract.widens ? " to f32" : "")
         << " b" << contract.a << (contract.transpose_a ? "^T" : "") << " x b" << contract.b
-        << (contract.transpose_b ? "^T" : "") << (contract.accumulate ? " +> b" : " -> b") << contract.c
-        << " m " << contract.m << " n " << contract.n << " k " << contract.k << " lda " << contract.lda
-        << " ldb " << contract.ldb << " ldc " << contract.ldc;
+        << (contract.transpose_b ? "^T" : "")
+        << (contract.has_bias ? " + bias b" + std::to_string(contract.bias) : "")
+        << (contract.accumulate ? " +> b" : " -> b") << contract.c << " m " << contract.m << " n "
+        << contract.n << " k " << contract.k << " lda " << contract.lda << " ldb " << contract.ldb << " ldc "
+        << contract.ldc;
+    if (contract.activation != plan::Activation::none)
+      out << ' ' << plan::EnumNameActivation(contract.activation);
     if (contract.batch.empty())
       return;
     out << " batch [";

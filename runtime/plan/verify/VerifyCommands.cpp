@@ -151,8 +151,24 @@ private:
     checkOperand(contract, ContractOperand::a, contract.a, "a");
     checkOperand(contract, ContractOperand::b, contract.b, "b");
     checkOperand(contract, ContractOperand::c, contract.c, "c");
+    checkEpilogue(contract);
     if (good && !isInjective(dimsOf(contract, ContractOperand::c)))
       fail(" writes elements of c more than once");
+  }
+
+  void checkEpilogue(const plan::ContractT &contract) {
+    if (contract.has_bias)
+      checkOperand(contract, ContractOperand::bias, contract.bias, "bias");
+    if (contract.activation < plan::Activation::MIN || contract.activation > plan::Activation::MAX)
+      return fail(" applies activation ", int(contract.activation), " to a product, expected one up to ",
+                  int(plan::Activation::MAX));
+    if (!contract.has_bias && contract.activation == plan::Activation::none)
+      return;
+    if (plan.device_kind != "cuda")
+      fail(" has an epilogue on a device of kind \"", plan.device_kind, "\", expected \"cuda\"");
+    if (contract.accumulate || contract.widens || contract.type == plan::ElementType::f64)
+      fail(" has an epilogue, expected one only of a product of f32, bf16 or f16 that does not accumulate or "
+           "widen");
   }
 
   void checkOperand(const plan::ContractT &contract, ContractOperand operand, uint32_t buffer,

@@ -38,7 +38,8 @@ struct HandleT {
 struct ProductT {
   ComputeType compute;
   DataType scale;
-  int32_t transposeA = 0, transposeB = 0;
+  int32_t transposeA = 0, transposeB = 0, epilogue = int32_t(Epilogue::none);
+  unsigned long bias = 0;
   Product real = nullptr;
 };
 
@@ -120,7 +121,7 @@ uint64_t numberOf(const ProductT &product, const LayoutT &a, const LayoutT &b, c
     add(layout->type), add(layout->rows), add(layout->columns);
     add(layout->leading), add(layout->batches), add(layout->stride);
   }
-  add(product.compute), add(product.transposeA), add(product.transposeB);
+  add(product.compute), add(product.transposeA), add(product.transposeB), add(product.epilogue);
   return number;
 }
 
@@ -138,6 +139,13 @@ const char *nameOf(DataType type) {
   return "unknown";
 }
 
+bool isKnown(int32_t epilogue) {
+  constexpr Epilogue kKnown[] = {Epilogue::none,     Epilogue::relu, Epilogue::bias,
+                                 Epilogue::biasRelu, Epilogue::gelu, Epilogue::biasGelu};
+  return std::ranges::find(kKnown, Epilogue(epilogue)) != std::end(kKnown);
+}
+bool addsBias(const ProductT &product) { return product.epilogue & int32_t(Epilogue::bias); }
+
 bool isSound(const LayoutT &layout) { return layout.leading >= int64_t(layout.rows) && layout.batches > 0; }
 
 /// Whether the sizes of a product fit, and the library multiplies its types.
@@ -151,6 +159,8 @@ Status check(const ProductT &product, const LayoutT &a, const LayoutT &b, const 
   if (k != k2 || m != d.rows || n != d.columns || c.rows != d.rows || c.columns != d.columns)
     return Status::invalidValue;
   bool isDouble = d.type == DataType::f64;
+  if (isDouble && product.epilogue != int32_t(Epilogue::none))
+    return Status::notSupported;
   bool fits = a.type == b.type && c.type == d.type && (d.type == a.type || d.type == DataType::f32) &&
               (a.type == DataType::f64) == isDouble &&
               product.scale == (isDouble ? DataType::f64 : DataType::f32) &&
@@ -188,9 +198,17 @@ Status cublasLtMatmulDescDestroy(Product product) {
 
 Status cublasLtMatmulDescSetAttribute(Product product, ProductAttribute attribute, const void *value,
                                       size_t size) {
-  int32_t &to = attribute == ProductAttribute::transposeA ? product->transposeA : product->transposeB;
-  if (!copyTo(&to, sizeof(to), value, size) || to < 0 || to > 1)
-    return Status::invalidValue;
+  if (attribute == ProductAttribute::bias) {
+    if (!copyTo(&product->bias, sizeof(product->bias), value, size))
+      return Status::invalidValue;
+  } else if (attribute == ProductAttribute::epilogue) {
+    if (!copyTo(&product->epilogue, sizeof(product->epilogue), value, size) || !isKnown(product->epilogue))
+      return Status::invalidValue;
+  } else {
+    int32_t &to = attribute == ProductAttribute::transposeA ? product->transposeA : product->transposeB;
+    if (!copyTo(&to, sizeof(to), value, size) || to < 0 || to > 1)
+      return Status::invalidValue;
+  }
   return ask(Real::get().cublasLtMatmulDescSetAttribute, product->real, attribute, value, size);
 }
 
@@ -273,7 +291,8 @@ Status cublasLtMatmul(Handle handle, Product product, const void *alpha, const v
     if (reinterpret_cast<uintptr_t>(operands[i]) % promise.alignments[i] != 0)
       return Status::invalidValue;
   bool isForThis = promise.product == numberOf(*product, *layoutA, *layoutB, *layoutD);
-  if (!isForThis || workspaceBytes < promise.workspace || !workspace)
+  if (!isForThis || workspaceBytes < promise.workspace || !workspace ||
+      (addsBias(*product) && !product->bias))
     return Status::invalidValue;
   auto address = [](const void *pointer) { return reinterpret_cast<unsigned long>(pointer); };
   bool isDouble = product->scale == DataType::f64;
@@ -300,7 +319,9 @@ Status cublasLtMatmul(Handle handle, Product product, const void *alpha, const v
                             product->transposeA,
                             product->transposeB,
                             factor(alpha),
-                            factor(beta)};
+                            factor(beta),
+                            product->epilogue,
+                            product->bias};
   std::string name = std::string("matmul_") +
                      (product->compute == ComputeType::tf32 ? "tf32" : nameOf(layoutA->type)) + "_" +
                      nameOf(layoutD->type);

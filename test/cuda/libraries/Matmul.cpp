@@ -38,6 +38,17 @@ void store(BFloat16 &to, float value) {
   to.bits = Bits16(isNan ? (bits >> 16) | 0x40 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
+/// 2, 4 and 32 are bits of the library's epilogues.
+template <typename Sum> Sum activate(Sum x, int epilogue) {
+  if (epilogue & 2)
+    return x > 0 || x != x ? x : Sum(0);
+  if (epilogue & 32) {
+    float y = 0.7978845608f * float(x + Sum(0.044715) * x * x * x);
+    return Sum(0.5) * x * Sum(2 - 2 / (__nvvm_ex2_approx_ftz_f(2.885390082f * y) + 1));
+  }
+  return x;
+}
+
 template <typename Operand, typename Result, typename Sum> void multiply(const MatmulArguments &x) {
   long thread =
       long(__nvvm_read_ptx_sreg_ctaid_x()) * __nvvm_read_ptx_sreg_ntid_x() + __nvvm_read_ptx_sreg_tid_x();
@@ -58,7 +69,9 @@ template <typename Operand, typename Result, typename Sum> void multiply(const M
     sum *= Sum(x.alpha);
     if (x.beta != 0)
       sum += Sum(x.beta) * Sum(widen(c[column * x.leadingC + row]));
-    store(d[column * x.leadingD + row], sum);
+    if (x.epilogue & 4)
+      sum += Sum(widen(reinterpret_cast<const Result *>(x.bias)[row]));
+    store(d[column * x.leadingD + row], activate(sum, x.epilogue));
   }
 }
 

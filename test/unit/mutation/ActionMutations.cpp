@@ -43,7 +43,7 @@ std::vector<uint32_t *> operandsOf(plan::CommandT &command) {
     for (uint32_t &buffer : launch->buffers)
       fields.push_back(&buffer);
   if (plan::ContractT *contract = action.AsContract())
-    fields = {&contract->a, &contract->b, &contract->c};
+    fields = {&contract->a, &contract->b, &contract->c}; // biases are for GPUs
   if (plan::ReducePartT *reduce = action.AsReducePart())
     for (plan::ReducedTensorT &tensor : reduce->tensors)
       fields.insert(fields.end(), {&tensor.source, &tensor.target});

@@ -15,7 +15,7 @@ namespace epl::runtime::test {
 /// A builder with shorthands for tests.
 class PlanMaker : public Builder {
 public:
-  PlanMaker() : Builder("cpu") {}
+  explicit PlanMaker(std::string devices = "cpu") : Builder(std::move(devices)) {}
 
   uint32_t axis(const std::string &name, uint32_t size);
 

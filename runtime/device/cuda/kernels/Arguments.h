@@ -22,7 +22,8 @@ struct Condition {
 
 constexpr int kMostBatchDims = 8;
 
-/// c = op(a) op(b) (+ c), as in the plan's Contract, where all of `conditions` hold or there are none.
+/// c = op(a) op(b) (+ c), or activation(op(a) op(b) + bias), as in the plan's Contract, where all of
+/// `conditions` hold or there are none.
 struct ContractArguments {
   unsigned long a, b, c;
   long m, n, k, lda, ldb, ldc;
@@ -31,6 +32,8 @@ struct ContractArguments {
   long extent[kMostBatchDims], strideA[kMostBatchDims], strideB[kMostBatchDims], strideC[kMostBatchDims];
   long elements;            ///< of c
   unsigned long conditions; ///< the address of a list of them, or 0
+  unsigned long bias;       ///< 0: none
+  int activation;           ///< of the plan's Activation
 };
 
 } // namespace epl::runtime::cuda

@@ -182,6 +182,18 @@ static bool hold(unsigned long conditions) {
   return true;
 }
 
+/// As the plan's Activation says.
+template <typename T> static T activate(T x, int activation) {
+  if (activation == 1)
+    return x > 0 || isNan(x) ? x : T(0);
+  if (activation == 2) {
+    // 1 + tanh(y) is 2 - 2 / (exp(2 y) + 1).
+    float y = 0.7978845608f * float(x + T(0.044715) * x * x * x);
+    return x * T(1 - 1 / (__nvvm_ex2_approx_ftz_f(2.885390082f * y) + 1));
+  }
+  return x;
+}
+
 /// An element of c for each thread, its products in the order of k.
 template <typename Operand, typename Result> static void contract(const ContractArguments &arguments) {
   using Kept = Accumulator<Result>;
@@ -209,7 +221,9 @@ template <typename Operand, typename Result> static void contract(const Contract
       sum += load(arguments.a, a + k * (arguments.transposeA ? arguments.lda : 1)) *
              load(arguments.b, b + k * (arguments.transposeB ? 1 : arguments.ldb));
     }
-    *result = Kept::store(sum);
+    if (arguments.bias)
+      sum += Kept::load(reinterpret_cast<const Result *>(arguments.bias)[column]);
+    *result = Kept::store(activate(sum, arguments.activation));
   }
 }
 

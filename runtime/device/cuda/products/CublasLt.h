@@ -14,7 +14,14 @@ enum class Status : int { success = 0, invalidValue = 7, notSupported = 15 };
 enum class DataType : int { f32 = 0, f64 = 1, f16 = 2, bf16 = 14 };
 /// What products are added up in. tf32: f32 with operands of 10 bits of mantissa.
 enum class ComputeType : int { f32 = 68, f64 = 70, tf32 = 77 };
-enum class ProductAttribute : int { transposeA = 3, transposeB = 4 }; // int32: 0 or 1
+enum class ProductAttribute : int {
+  transposeA = 3, // int32: 0 or 1
+  transposeB = 4,
+  epilogue = 7, // int32
+  bias = 8      // an address, of as many elements as d has rows
+};
+/// What is done with a product before it is stored. The library's GELU is that with tanh.
+enum class Epilogue : int { none = 1, relu = 2, bias = 4, biasRelu = 6, gelu = 32, biasGelu = 36 };
 enum class LayoutAttribute : int { batchCount = 5, batchStride = 6 }; // int32; int64, in elements
 enum class PreferenceAttribute : int {
   workspace = 1,  // uint64, bytes at most

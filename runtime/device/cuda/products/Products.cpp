@@ -82,7 +82,7 @@ static std::vector<ProductOperands> unroll(const std::vector<plan::BatchDim> &lo
       for (int64_t i = 0; i < loop.extent(); ++i)
         all.push_back({begin.a + uint64_t(i * loop.stride_a()) * operandBytes,
                        begin.b + uint64_t(i * loop.stride_b()) * operandBytes,
-                       begin.c + uint64_t(i * loop.stride_c()) * resultBytes});
+                       begin.c + uint64_t(i * loop.stride_c()) * resultBytes, begin.bias});
   }
   return all;
 }
@@ -143,6 +143,18 @@ static blas::ComputeType computeTypeOf(plan::ElementType type, bool takesTf32) {
 
 static bool isGood(blas::Status status) { return status == blas::Status::success; }
 
+static blas::Epilogue epilogueOf(const plan::ContractT &contract) {
+  bool hasBias = contract.has_bias;
+  switch (contract.activation) {
+  case plan::Activation::relu:
+    return hasBias ? blas::Epilogue::biasRelu : blas::Epilogue::relu;
+  case plan::Activation::gelu:
+    return hasBias ? blas::Epilogue::biasGelu : blas::Epilogue::gelu;
+  default:
+    return hasBias ? blas::Epilogue::bias : blas::Epilogue::none;
+  }
+}
+
 /// Of `rows` rows, each `leading` elements behind the one before.
 bool Descriptors::makeLayout(blas::Layout &layout, blas::DataType type, int64_t rows, int64_t columns,
                              int64_t leading, int64_t count, int64_t stride) const {
@@ -163,9 +175,11 @@ bool Descriptors::make(const plan::ContractT &contract, const plan::BatchDim &ba
   auto set = [&](blas::ProductAttribute attribute, const int32_t &value) {
     return isGood(api.cublasLtMatmulDescSetAttribute(product, attribute, &value, sizeof(value)));
   };
+  auto epilogue = int32_t(epilogueOf(contract));
   int64_t m = contract.m, n = contract.n, k = contract.k;
   return isGood(api.cublasLtMatmulDescCreate(&product, computeTypeOf(contract.type, takesTf32), scale)) &&
          set(blas::ProductAttribute::transposeA, first) && set(blas::ProductAttribute::transposeB, second) &&
+         set(blas::ProductAttribute::epilogue, epilogue) &&
          makeLayout(a, operand, contract.transpose_a ? k : m, contract.transpose_a ? m : k, contract.lda,
                     batch.extent(), batch.stride_a()) &&
          makeLayout(b, operand, contract.transpose_b ? n : k, contract.transpose_b ? k : n, contract.ldb,
@@ -221,6 +235,8 @@ ProductLibrary::choose(const plan::ContractT &contract, const plan::BatchDim &ba
              contract.widens,
              contract.transpose_a,
              contract.transpose_b,
+             contract.has_bias,
+             int64_t(contract.activation),
              contract.m,
              contract.n,
              contract.k,
@@ -292,10 +308,17 @@ blas::Status ProductCall::enqueue(CUdeviceptr workspace, CUstream stream) const 
   const Descriptors &made = chosen->descriptors;
   const blas::Choice &choice = chosen->choice;
   for (const ProductOperands &call : calls) {
-    blas::Status status = library->api.cublasLtMatmul(
-        library->handle, made.product, factor(true), pointer(call.b), made.b, pointer(call.a), made.a,
-        factor(accumulates), pointer(call.c), made.c, pointer(call.c), made.c, &choice.algorithm,
-        pointer(workspace), choice.workspace, stream);
+    // The descriptor is that of all products that are alike; the library reads it in the call.
+    blas::Status status = blas::Status::success;
+    if (call.bias)
+      status = library->api.cublasLtMatmulDescSetAttribute(made.product, blas::ProductAttribute::bias,
+                                                           &call.bias, sizeof(call.bias));
+    if (!isGood(status))
+      return status;
+    status = library->api.cublasLtMatmul(library->handle, made.product, factor(true), pointer(call.b), made.b,
+                                         pointer(call.a), made.a, factor(accumulates), pointer(call.c),
+                                         made.c, pointer(call.c), made.c, &choice.algorithm,
+                                         pointer(workspace), choice.workspace, stream);
     if (!isGood(status))
       return status;
   }

@@ -16,7 +16,7 @@ namespace epl::runtime::cuda {
 
 /// Addresses of the operands of a product.
 struct ProductOperands {
-  CUdeviceptr a, b, c;
+  CUdeviceptr a, b, c, bias = 0; ///< bias: 0 of a product without one
 };
 
 /// The library on a card.
@@ -49,7 +49,7 @@ private:
   mutable std::map<Key, std::shared_ptr<const Chosen>> known;
 };
 
-/// c = op(a) op(b) (+ c), as calls of the library.
+/// c = op(a) op(b) (+ c), or what the plan's Contract has with an epilogue, as calls of the library.
 class ProductCall {
 public:
   /// What the library does for a product whose operands are at some addresses; nothing if it does not take

@@ -12,6 +12,7 @@
 
 #include <array>
 #include <bit>
+#include <cmath>
 #include <random>
 
 namespace epl::runtime::cuda {
@@ -144,6 +145,39 @@ TEST_F(Products, AreThoseOfLoops) {
     }
   }
   EXPECT_EQ(eplCudaCountFindings(), 0u);
+}
+
+/// Rows get the bias, then the activation; calls with other biases share what the library has chosen.
+TEST_F(Products, HaveEpilogues) {
+  std::vector<float> a = {1, 2}, b = {3, -5, 0.5f};
+  auto expected = [&](plan::Activation activation, const std::vector<float> &bias) {
+    std::vector<float> c;
+    for (float x : a)
+      for (size_t j = 0; j < b.size(); ++j) {
+        float value = x * b[j] + (bias.empty() ? 0 : bias[j]);
+        double y = std::sqrt(2 / M_PI) * (value + 0.044715 * std::pow(value, 3));
+        c.push_back(activation == plan::Activation::relu   ? std::max(value, 0.f)
+                    : activation == plan::Activation::gelu ? float(value / 2 * (1 + std::tanh(y)))
+                                                           : value);
+      }
+    return c;
+  };
+  for (auto activation : {plan::Activation::none, plan::Activation::relu, plan::Activation::gelu})
+    for (const std::vector<float> &bias :
+         {std::vector<float>{}, std::vector<float>{1, 2, 3}, std::vector<float>{0, 7, -1}}) {
+      plan::ContractT contract = makeContract(plan::ElementType::f32, 2, 3, 1);
+      contract.has_bias = !bias.empty();
+      contract.activation = activation;
+      ProductOperands operands{put(a), put(b), put(std::vector<float>(6)), bias.empty() ? 0 : put(bias)};
+      std::optional<ProductCall> call = ProductCall::make(library, contract, operands);
+      ASSERT_TRUE(call);
+      CUdeviceptr workspace = put(std::vector<char>(call->workspaceBytes()));
+      EXPECT_EQ(call->enqueue(workspace, cards->steps()), blas::Status::success);
+      wait(cards->steps());
+      std::vector<float> found = get<float>(operands.c, 6), right = expected(activation, bias);
+      for (size_t i = 0; i < found.size(); ++i)
+        EXPECT_NEAR(found[i], right[i], 1e-5) << int(activation) << " of element " << i;
+    }
 }
 
 /// 1 + 2^-12 has more than 10 bits.

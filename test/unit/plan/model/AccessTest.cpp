@@ -104,6 +104,23 @@ TEST(Access, AContractionReachesItsOperandsOverTheirStrides) {
               ElementsAre(ByteRange{0, 12}, ByteRange{32, 44}, ByteRange{64, 76}, ByteRange{96, 108}));
 }
 
+TEST(Access, AContractionReadsItsBias) {
+  plan::ContractT contract;
+  contract.type = plan::ElementType::bf16;
+  contract.b = 1, contract.c = 2, contract.bias = 3, contract.has_bias = true;
+  contract.m = 2, contract.n = 3, contract.k = 4, contract.lda = 4, contract.ldb = contract.ldc = 3;
+  plan::PlanT plan;
+  addBuffers(plan, {16, 24, 12, 6});
+  plan::CommandT command;
+  command.action.Set(contract);
+  std::vector<Access> accesses = accessesOf(plan, Mesh(plan), command);
+  ASSERT_EQ(accesses.size(), 4u);
+  EXPECT_EQ(accesses[2].buffer, 3u);
+  EXPECT_EQ(accesses[2].operand, uint32_t(ContractOperand::bias));
+  EXPECT_FALSE(accesses[2].write);
+  EXPECT_THAT(accesses[2].ranges, ElementsAre(ByteRange{0, 6}));
+}
+
 TEST(Access, ACopyTouchesItsParts) {
   plan::PlanT plan;
   addBuffers(plan, {64, 16});

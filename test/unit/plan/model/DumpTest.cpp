@@ -115,6 +115,11 @@ TEST(Dump, EveryAction) {
   add(part);
   plan.commands.push_back(std::make_unique<plan::CommandT>());
   plan.lanes[0]->commands.push_back(8);
+  plan::ContractT product;
+  product.type = plan::ElementType::f32;
+  product.b = 1, product.c = 2, product.bias = 3, product.has_bias = true;
+  product.activation = plan::Activation::relu;
+  add(std::move(product));
   EXPECT_THAT(
       dumpPlan(plan),
       HasSubstr(
@@ -126,7 +131,8 @@ TEST(Dump, EveryAction) {
           "  #5 \"x\" reduce_blocks sum c0 b5 -> b6 8x4xf32 to [{}, {\"data\", \"model\"}]\n"
           "  #6 \"x\" exchange_blocks c0 b7 -> b8 16xi64 from [{\"data\"}] to []\n"
           "  #7 \"x\" copy b1 at 64 -> b2 at 8, 16 bytes\n"
-          "  #8 \"\" nothing\n"));
+          "  #8 \"\" nothing\n"
+          "  #9 \"x\" contract f32 b0 x b1 + bias b3 -> b2 m 0 n 0 k 0 lda 0 ldb 0 ldc 0 relu\n"));
 }
 
 /// A dump must show what is wrong with a plan, not trip over it.

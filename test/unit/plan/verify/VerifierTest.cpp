@@ -35,6 +35,25 @@ PlanT contractPlan() {
   return maker.finish();
 }
 
+/// The same for a GPU, with an epilogue, whose bias is s2.
+PlanT epiloguePlan() {
+  PlanMaker maker("cuda");
+  uint32_t a = maker.argument("a", plan::SlotRole::batch, 3 * 4 * 4);
+  uint32_t b = maker.argument("b", plan::SlotRole::batch, 4 * 5 * 4);
+  uint32_t bias = maker.argument("bias", plan::SlotRole::batch, 5 * 4);
+  uint32_t r = maker.slot("c", plan::SlotRole::result, 3 * 5 * 4);
+  uint32_t c = maker.buffer("c", 3 * 5 * 4);
+  plan::ContractT contract;
+  contract.type = plan::ElementType::f32;
+  contract.a = a, contract.b = b, contract.c = c, contract.bias = bias, contract.has_bias = true;
+  contract.activation = plan::Activation::gelu;
+  contract.m = 3, contract.n = 5, contract.k = 4;
+  contract.lda = 4, contract.ldb = 5, contract.ldc = 5;
+  maker.contract({.name = "matmul", .location = "", .work = ""}, std::move(contract));
+  maker.setResult(r, c);
+  return maker.finish();
+}
+
 plan::ContractT &contractOf(PlanT &plan) { return *plan.commands[0]->action.AsContract(); }
 plan::FactorizationT &factorizationOf(PlanT &plan, size_t kernel) {
   return *plan.kernels[kernel]->factorization;
@@ -470,6 +489,19 @@ const Case commands[] = {
     {"ContractWritesTwice", contractPlan,
      [](PlanT &p) { contractOf(p).batch = {plan::BatchDim(2, 12, 0, 14)}; },
      "command #0 \"matmul\" writes elements of c more than once"},
+    {"EpilogueOnCpu", epiloguePlan, [](PlanT &p) { p.device_kind = "cpu"; },
+     "command #0 \"matmul\" has an epilogue on a device of kind \"cpu\", expected \"cuda\""},
+    {"EpilogueOfASum", epiloguePlan, [](PlanT &p) { contractOf(p).accumulate = true; },
+     "command #0 \"matmul\" has an epilogue, expected one only of a product of f32, bf16 or f16 that does "
+     "not "
+     "accumulate or widen"},
+    {"EpilogueIsUnknown", epiloguePlan, [](PlanT &p) { contractOf(p).activation = plan::Activation(7); },
+     "command #0 \"matmul\" applies activation 7 to a product, expected one up to 2"},
+    {"BiasIsNoBuffer", epiloguePlan, [](PlanT &p) { contractOf(p).bias = 99; },
+     "command #0 \"matmul\" names buffer 99 of 4"},
+    {"BiasIsTooShort", epiloguePlan,
+     [](PlanT &p) { p.slots[2]->shape[0] = int64_t(p.buffers[2]->size = 16); },
+     "command #0 \"matmul\" reaches element 4 of bias in buffer b2 \"bias\", which has 4"},
     {"GuardIsNoBuffer", branchPlan, [](PlanT &p) { p.commands[3]->guards[0] = {99, true}; },
      "command #3 \"then\" names buffer 99 of 9"},
     {"GuardIsEmpty", branchPlan,
