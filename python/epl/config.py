@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from epl import runtime
 from epl.config_keys import KEYS, Key, Value
 from epl.errors import ConfigError
 from epl.values import as_integer, did_you_mean
@@ -52,6 +53,7 @@ class Config:
         _check_schedule(resolved)
         _check_owner(resolved)
         _check_files(resolved)
+        _check_cards(resolved)
         object.__setattr__(self, "_values", resolved)
         object.__setattr__(self, "_hash", hash(tuple(resolved.items())))
 
@@ -250,6 +252,17 @@ def _check_files(resolved: Mapping[str, Value]) -> None:
             f'"{left[0]}" says what becomes of files that do not divide evenly among the processes: set '
             '"io.slicing" too, which shares them'
         )
+
+
+def _check_cards(resolved: Mapping[str, Value]) -> None:
+    """A list of cards is one."""
+    cards = str(resolved["cluster.run_visible_devices"])
+    if not cards:
+        return
+    try:
+        runtime.module().restrict_devices("cuda:*", cards)
+    except runtime.module().Error as error:
+        raise ConfigError(f'"cluster.run_visible_devices" = "{cards}": {error}') from None
 
 
 def _check_effect(resolved: Mapping[str, Value], given: Mapping[str, Value]) -> None:

@@ -197,8 +197,10 @@ KEYS: dict[str, Key] = {
     ),
     "cluster.run_visible_devices": Key(
         "",
-        "The devices of each process that are used; all if empty.",
-        instead='devices are named: write epl.init(devices="cpu:2")',
+        'The cards that each process uses, by the driver\'s numbers, `"2-3"` or `"0,2"`; all if empty. '
+        "`cuda:0` is the first of them then, and with `cuda:*` the processes of a host take them in turn. "
+        "Devices that are no cards have none to choose among: with `cpu:N` it is an error.",
+        has_effect=True,
     ),
     "cluster.colocate_split_and_replicate": Key(
         False,

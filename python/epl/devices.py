@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 
 from epl import runtime
@@ -23,6 +24,31 @@ def in_processes(devices: str, processes: int) -> str:
     if processes == 1 or not devices.startswith(kind):
         return devices
     return f"cuda:{processes}*{devices[len(kind) :]}"
+
+
+def visible(devices: str, config: Config) -> str:
+    """The devices, on the cards of `cluster.run_visible_devices`, in which they count from 0.
+
+    Raises:
+      ConfigError: if these are too few, or if the devices are no cards.
+    """
+    cards = str(config["cluster.run_visible_devices"])
+    if not cards:
+        return devices
+    if not devices.startswith("cuda:"):
+        raise ConfigError(
+            f'"cluster.run_visible_devices" = "{cards}" chooses among cards, found devices "{devices}", '
+            'which are CPUs: leave it out, and say how many are used, as in epl.init(devices="cpu:2")'
+        )
+    return _among(devices, cards)
+
+
+@functools.cache
+def _among(devices: str, cards: str) -> str:
+    try:
+        return str(runtime.module().restrict_devices(devices, cards))
+    except runtime.module().Error as error:
+        raise ConfigError(f'"cluster.run_visible_devices" = "{cards}": {error}') from None
 
 
 def parse_devices(devices: Devices) -> str:

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from epl.config import Config
 from epl.config_keys import Value
-from epl.devices import Devices, parse_devices
+from epl.devices import Devices, parse_devices, visible
 from epl.errors import Error
 from epl.processes import group
 from epl.scopes import set_default_strategy
@@ -23,6 +23,7 @@ class Settings(NamedTuple):
 
 
 _settings: Settings | None = None
+_named = ""  # the devices of epl.init, before the configuration chooses among the cards
 
 
 def init(devices: Devices | None = None, config: Config | Mapping[str, Value] | None = None) -> None:
@@ -35,28 +36,31 @@ def init(devices: Devices | None = None, config: Config | Mapping[str, Value] | 
         `"cuda:CARDS"` is a device on each of some GPUs, by the driver's numbers: `"cuda:0"`, `"cuda:0-3"`,
         `"cuda:0,2"`; `"cuda:0x4"` are four virtual devices on one, with memory and streams of their own.
         `"cuda:*"` is a device for each process of a run: the processes of a host take its cards in turn.
-        So each has its own, unless there are more processes than cards.
+        So each has its own, unless there are more processes than cards. `"cuda:*[2-3]"` takes those cards
+        alone. The setting `cluster.run_visible_devices` chooses among the cards.
       config: an `epl.Config` or its dict.
 
     Raises:
       ConfigError: for a bad device string, no devices, or a bad configuration.
     """
-    global _settings
+    global _named, _settings
     count = len(os.sched_getaffinity(0)) if devices is None else devices
     own_config = as_config(config)
-    _settings = Settings(group.join_with(parse_devices(count)), own_config)
+    named = parse_devices(count)
+    visible(named, own_config)  # before processes join
+    named = group.join_with(named)
+    _named, _settings = named, Settings(visible(named, own_config), own_config)
     set_default_strategy(None)
 
 
 def settings(devices: str | None, config: Config | None) -> Settings:
     """What a step uses: its own devices and configuration, else those of `epl.init`."""
-    if _settings is None:
-        if devices is None:
-            raise Error('no devices: call epl.init("cpu:2") first, or give devices= to epl.parallelize')
-        return Settings(devices, config or _default_config())
-    if devices is None and config is None:
+    if _settings is None and devices is None:
+        raise Error('no devices: call epl.init("cpu:2") first, or give devices= to epl.parallelize')
+    if _settings is not None and devices is None and config is None:
         return _settings
-    return Settings(devices or _settings.devices, config or _settings.config)
+    chosen = config or current_config()
+    return Settings(visible(devices or _named, chosen), chosen)
 
 
 @functools.cache

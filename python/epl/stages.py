@@ -16,9 +16,9 @@ from epl.adapters.jax import trace as adapter
 from epl.advice import advise, check_scope_outside
 from epl.comparison import CheckReport, compare
 from epl.compile import emit, explain, load_or_compile
-from epl.devices import Devices, in_processes, parse_devices
+from epl.devices import Devices, in_processes, parse_devices, visible
 from epl.differences import mismatch
-from epl.environment import current_devices
+from epl.environment import current_config, current_devices
 from epl.errors import ArgumentError, CheckError, StepError
 from epl.executable import Executable, PathLike, guarded, user_path
 from epl.once import kept
@@ -334,11 +334,13 @@ def load(path: PathLike, *, devices: Devices | None = None, like: Lowered | None
     file = user_path(path)
     plan = guarded(runtime.module().Plan.load, os.fspath(file))
     members = group.current() if plan.devices > 1 else None
-    chosen = parse_devices(devices) if devices is not None else current_devices() or plan.device_string
+    chosen = current_devices()
+    if devices is not None or chosen is None:
+        chosen = visible(plan.device_string if devices is None else parse_devices(devices), current_config())
     if members is not None:
         chosen = in_processes(chosen, members.processes)
-    elif (run := group.current()) is not None and chosen == "cuda:*":  # a plan of one device, in each process
-        chosen = f"cuda:{run.place_on_host}"
+    elif (run := group.current()) is not None:  # a plan of one device, in each process
+        chosen = runtime.module().devices_of_process(chosen, run.place_on_host)
     if members is not None:
         compare_plans(members, plan, file.stem if like is None else like.signature.name)
     if like is not None:

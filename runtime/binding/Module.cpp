@@ -19,6 +19,18 @@ NB_MODULE(_epl_runtime, module) {
       "parse_devices", [](const std::string &text) { return epl::runtime::Devices::parse(text).str(); },
       "text"_a, "The full form, cpu:N, of how devices are written.");
   module.def(
+      "restrict_devices",
+      [](const std::string &text, const std::string &list) {
+        return epl::runtime::Devices::parse(text).among(list).str();
+      },
+      "text"_a, "list"_a, "The same devices on cards of a list, in which they count from 0.");
+  module.def(
+      "devices_of_process",
+      [](const std::string &text, uint32_t place) {
+        return epl::runtime::Devices::parse(text).ofProcess(place).str();
+      },
+      "text"_a, "place"_a, "Of cuda:* the card that a process with this number on its host takes.");
+  module.def(
       "count_devices", [](const std::string &text) { return epl::runtime::Devices::parse(text).count; },
       "text"_a, "How many devices a text names.");
   module.def("live_bytes", &epl::runtime::Memory::liveBytes,

@@ -93,6 +93,21 @@ def test_a_wrong_value_is_an_error(key: str, value: object) -> None:
         epl.Config({key: value})  # type: ignore[dict-item]
 
 
+@pytest.mark.parametrize(
+    ("cards", "message"),
+    [
+        ("0,a", 'cards must be numbers and ranges, .*found "a" in "0,a"'),
+        ("3-1", 'cards must be numbers and ranges, .*found "3-1"'),
+        ("-1", 'cards must be numbers and ranges, .*found "-1"'),
+        ("1,", 'cards must be numbers and ranges, .*found ""'),
+        ("1,0-2", 'card 1 is named twice in "1,0-2"'),
+    ],
+)
+def test_cards_are_a_list(cards: str, message: str) -> None:
+    with pytest.raises(epl.ConfigError, match=f'"cluster.run_visible_devices" = "{cards}": {message}'):
+        epl.Config({"cluster.run_visible_devices": cards})
+
+
 def test_keys_without_effect_are_one_error() -> None:
     with pytest.raises(epl.ConfigError, match="without effect in this version") as error:
         epl.Config({"communication.fp16": True, "offload.level": "v0", "optimizer.num_apply_group": 1})

@@ -204,6 +204,28 @@ except epl.Error as error:
     assert message in run_on(2, code, tmp_path)
 
 
+def test_cards_that_are_used_count_from_0(tmp_path: Path) -> None:
+    code = """
+import numpy as np, epl
+def on(devices, cards):
+    epl.init(devices, {"cluster.run_visible_devices": cards})
+    w, _ = epl.parallelize(lambda w, x: (w + x.sum(0), x.sum()), state="w", batch="x")(
+        np.ones(3, np.float32), np.ones((4, 3), np.float32))
+    assert (np.asarray(w) == 5).all()
+    return sorted(str(device) for device in w.devices())
+assert on("cuda:0-1", "3,1") == ["cuda:1", "cuda:3"]
+assert on("cuda:1x2", "3,1") == ["cuda:1", "cuda:1"]
+assert on("cuda:*", "2-3") == ["cuda:2"]
+try:
+    on("cuda:0", "4")
+except epl.Error as error:
+    assert '"cuda:4" names card 4, found 4 cards' in str(error)
+else:
+    raise AssertionError("there is no card 4")
+"""
+    run_on(4, code, tmp_path)
+
+
 def test_memory_that_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EPL_CUDA_MEMORY", str(1 << 20))
     code = """
@@ -470,11 +492,13 @@ def test_products_are_the_librarys(donate: bool, tmp_path: Path) -> None:
 
 
 def test_without_a_library_generated_code_multiplies(tmp_path: Path) -> None:
-    """Which is said once, whatever number of steps there is."""
+    """Which is said once, whatever number of steps and cards there is, with what to do."""
     code = "import os\nos.dup2(1, 2)\n" + PRODUCTS.format(donate=True)
-    code += "own = epl.parallelize(step, devices='cuda:0')\nown(params, x)\n"
-    said = run_on(1, code, tmp_path, EPL_CUBLASLT="")
-    assert said.count("code that is slower than a library") == 1
+    code += "own = epl.parallelize(step, devices='cuda:0-1')\nown(params, x)\n"
+    said = run_on(2, code, tmp_path, EPL_CUBLASLT="")
+    lines = [line for line in said.splitlines() if "code that is slower than a library" in line]
+    assert len(lines) == 1
+    assert "pip install nvidia-cublas, or name it in EPL_CUBLASLT" in lines[0]
     assert products(tmp_path) == {"epl_contract_f32"}
 
 

@@ -264,3 +264,20 @@ def test_all_sum_alike(tmp_path: Path) -> None:
 def test_devices_that_are_not_there(devices: str, found: str, tmp_path: Path) -> None:
     done = run_in(2, INTEGERS, tmp_path, fails=True, DEVICES=devices, LAYOUTS="replicate")
     assert found in done.stderr
+
+
+def test_processes_take_the_cards_that_are_used_in_turn(tmp_path: Path) -> None:
+    run_in(
+        2,
+        """
+    epl.init("cuda:*", {"cluster.run_visible_devices": "3,1"})
+    step = epl.parallelize(lambda w, x: (w + x.sum(0), x.sum()), state="w", batch="x")
+    w, _ = step(np.ones(3, np.float32), np.ones((4, 3), np.float32))
+    own = int(os.environ["OMPI_COMM_WORLD_RANK"])
+    here = epl.dlpack.CudaDevice(own, [3, 1][own], own)
+    assert w.devices() == {here, epl.dlpack.CudaDevice(1 - own, None, 1 - own)}, w.devices()
+    assert w.__dlpack_device__() == (2, [3, 1][own]) and (np.asarray(w) == 5).all()
+    assert str(here) == ["cuda:3", "cuda:1"][own]
+    """,
+        tmp_path,
+    )

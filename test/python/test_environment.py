@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import epl
 from epl import environment
 from epl.devices import parse_devices
-from epl.environment import settings
+from epl.environment import current_devices, settings
 
 
 @given(st.integers(1, 1024))
@@ -61,6 +61,23 @@ def test_a_step_may_bring_its_own() -> None:
     epl.init("cpu:4", config={"zero.level": ""})
     assert settings(None, None).devices == "cpu:4"
     assert settings("cpu:2", None).devices == "cpu:2"
+
+
+def test_cards_count_within_those_that_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    some = epl.Config({"cluster.run_visible_devices": "2,4-5"})
+    epl.init("cuda:0-1x2", some)
+    assert settings(None, None).devices == current_devices() == "cuda:2,4x2"
+    assert settings("cuda:2", None).devices == "cuda:5"
+    assert settings("cuda:*", None).devices == "cuda:*[2,4-5]"
+    assert settings(None, epl.Config({"cluster.run_visible_devices": "6-7"})).devices == "cuda:6-7x2"
+    assert settings(None, epl.Config()).devices == "cuda:0-1x2"
+    for devices, found in (("cuda:3", "card 3"), ("cuda:0-3", "card 3")):
+        with pytest.raises(epl.ConfigError, match=f'"{devices}" names {found} of "2,4-5", expected 0 to 2'):
+            epl.init(devices, some)
+    assert current_devices() == "cuda:2,4x2"
+    monkeypatch.setenv("EPL_CLUSTER_RUN_VISIBLE_DEVICES", "7")
+    epl.init("cuda:0")
+    assert current_devices() == "cuda:7"
 
 
 def test_a_failed_init_changes_nothing() -> None:

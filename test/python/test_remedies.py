@@ -406,7 +406,6 @@ INSTEAD: dict[str, tuple[object, str, Callable[[], Any]]] = {
         "share states among the devices with zero.level",
         lambda: run(norm_is_clipped, jnp.ones(3), X, config={"zero.level": "v3"}),
     ),
-    "cluster.run_visible_devices": ("0,1", r'write epl.init\(devices="cpu:2"\)', lambda: epl.init("cpu:2")),
     "optimizer.num_apply_group": (4, "leave it out", lambda: run(norm_is_clipped, S + 1, X)),
 }
 
@@ -421,6 +420,14 @@ def test_what_is_said_instead_of_a_setting_works(key: str) -> None:
     with pytest.raises(epl.ConfigError, match=rf"EPL's, not here: \"{key}\" must be .*{message}"):
         epl.Config({key: value})  # type: ignore[dict-item]
     instead()
+
+
+def test_cards_are_chosen_where_there_are_some() -> None:
+    with pytest.raises(
+        epl.ConfigError, match=r'chooses among cards, found devices "cpu:4", which are CPUs: .*"cpu:2"'
+    ):
+        epl.init("cpu:4", {"cluster.run_visible_devices": "0,1"})
+    epl.init(devices="cpu:2")
 
 
 def test_a_scaled_loss_works() -> None:

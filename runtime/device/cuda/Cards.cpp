@@ -8,8 +8,10 @@ namespace epl::runtime::cuda {
 
 /// The driver's number of the card of a device. Processes that share a host take its cards in turn.
 static uint32_t numberOf(const Devices &devices, const Peers &peers, uint32_t device, uint32_t count) {
-  if (devices.processes != 0)
+  if (devices.processes != 0 && devices.cards.empty())
     return peers.placeOnHost() % std::max(count, 1U);
+  if (devices.processes != 0)
+    return devices.ofProcess(peers.placeOnHost()).cards.front();
   return devices.cards.empty() ? 0 : devices.cards[device / (devices.count / devices.cards.size())];
 }
 

@@ -80,9 +80,8 @@ static std::vector<uint32_t> parseCards(const std::string &text, std::string lis
   return cards;
 }
 
-/// Of "*", or "4*", the number of processes; one if that is not said.
-static uint32_t parseProcesses(const std::string &text, const std::string &list) {
-  std::string number = list.substr(0, list.size() - 1);
+/// Of what stands before the "*", nothing or "4", the number of processes; one if that is not said.
+static uint32_t parseProcesses(const std::string &text, const std::string &number) {
   if (!number.empty() && (!isNumber(number) || saturate(number) == 0))
     throw Error("before the \"*\" of \"" + text + "\" must be the number of processes, or nothing, found \"" +
                 number + "\"");
@@ -94,9 +93,14 @@ static Devices parseGpus(const std::string &text, const std::string &count) {
   if (each && !isNumber(*each))
     throw Error("the devices on each card must be a number, found \"" + *each + "\" in \"" + text + "\"");
   uint32_t eachCount = saturate(each.value_or("1"));
-  if (list.ends_with('*')) {
-    uint32_t processes = parseProcesses(text, list);
-    return {"cuda", processes * eachCount, 1, {}, processes};
+  auto [before, behind] = split(list, '*');
+  bool hasCards = behind && behind->starts_with('[') && behind->ends_with(']');
+  if (behind && (behind->empty() || hasCards)) {
+    uint32_t processes = parseProcesses(text, before);
+    std::vector<uint32_t> some;
+    if (hasCards)
+      some = parseCards(text, behind->substr(1, behind->size() - 2));
+    return {"cuda", processes * eachCount, 1, std::move(some), processes};
   }
   std::vector<uint32_t> cards = parseCards(text, list);
   return {"cuda", uint32_t(cards.size()) * eachCount, 1, std::move(cards)};
@@ -139,11 +143,36 @@ static std::string cardsText(const std::vector<uint32_t> &cards) {
 std::string Devices::str() const {
   if (kind == "cpu")
     return "cpu:" + (nodes > 1 ? std::to_string(nodes) + "x" : "") + std::to_string(count / nodes);
-  uint32_t each = count / std::max({uint32_t(cards.size()), processes, 1U});
+  uint32_t each = count / std::max(processes == 0 ? uint32_t(cards.size()) : processes, 1U);
   std::string where = processes == 0   ? cardsText(cards)
                       : processes == 1 ? "*"
                                        : std::to_string(processes) + "*";
+  if (processes != 0 && !cards.empty())
+    where += "[" + cardsText(cards) + "]";
   return kind + ":" + where + (each > 1 ? "x" + std::to_string(each) : "");
+}
+
+Devices Devices::among(const std::string &list) const {
+  if (kind != "cuda")
+    throw Error("cards \"" + list + "\" are chosen for \"" + str() + "\", expected devices \"cuda:CARDS\"");
+  std::vector<uint32_t> chosen = parseCards(list, trim(list));
+  Devices devices = *this;
+  if (processes != 0 && cards.empty())
+    devices.cards = chosen;
+  for (size_t i = 0; i < cards.size(); ++i) {
+    if (cards[i] >= chosen.size())
+      throw Error("\"" + str() + "\" names card " + std::to_string(cards[i]) + " of \"" + list +
+                  "\", expected " + (chosen.size() == 1 ? "0" : "0 to " + std::to_string(chosen.size() - 1)) +
+                  ", as they count from 0 in that list");
+    devices.cards[i] = chosen[cards[i]];
+  }
+  return devices;
+}
+
+Devices Devices::ofProcess(uint32_t place) const {
+  if (processes == 0)
+    return *this;
+  return {kind, count / processes, 1, {cards.empty() ? place : cards[place % cards.size()]}};
 }
 
 } // namespace epl::runtime

@@ -76,7 +76,10 @@ TEST(Devices, ReadsACardForEachProcess) {
   EXPECT_EQ(std::tie(alone.count, alone.processes), std::make_tuple(1u, 1u));
   EXPECT_EQ(std::tie(four.count, four.processes), std::make_tuple(8u, 4u));
   EXPECT_TRUE(four.cards.empty());
-  for (std::string text : {"cuda:*", "cuda:*x3", "cuda:4*", "cuda:4*x2"})
+  Devices some = Devices::parse("cuda:4*[1,3]x2");
+  EXPECT_EQ(std::tie(some.count, some.processes, some.cards),
+            std::make_tuple(8u, 4u, std::vector<uint32_t>({1, 3})));
+  for (std::string text : {"cuda:*", "cuda:*x3", "cuda:4*", "cuda:4*x2", "cuda:*[2]", "cuda:4*[0-2,5]x2"})
     EXPECT_EQ(Devices::parse(text).str(), text);
   EXPECT_EQ(Devices::parse("cuda:1*").str(), "cuda:*");
   for (std::string number : {"0", "-1", "a", "0-3"})
@@ -84,6 +87,32 @@ TEST(Devices, ReadsACardForEachProcess) {
                 ThrowsMessage<Error>("before the \"*\" of \"cuda:" + number +
                                      "*\" must be the number of processes, or nothing, found \"" + number +
                                      "\""));
+}
+
+TEST(Devices, CountCardsWithinAList) {
+  auto among = [](const std::string &text, const std::string &list) {
+    return Devices::parse(text).among(list).str();
+  };
+  EXPECT_EQ(among("cuda:0", "5"), "cuda:5");
+  EXPECT_EQ(among("cuda:0,2x4", "3,1,7"), "cuda:3,7x4");
+  EXPECT_EQ(among("cuda:2", "4-6"), "cuda:6");
+  EXPECT_EQ(among("cuda:*", "2-3"), "cuda:*[2-3]");
+  EXPECT_EQ(among("cuda:4*[1]x2", "2-3"), "cuda:4*[3]x2");
+  EXPECT_THAT(
+      [&] { among("cuda:0,2", "4-5"); },
+      ThrowsMessage<Error>("\"cuda:0,2\" names card 2 of \"4-5\", expected 0 to 1, as they count from 0 "
+                           "in that list"));
+  EXPECT_THAT([&] { among("cpu:2", "0"); }, ThrowsMessage<Error>(testing::HasSubstr("\"cpu:2\"")));
+  EXPECT_THAT([&] { among("cuda:0", "1,a"); },
+              ThrowsMessage<Error>(testing::HasSubstr("found \"a\" in \"1,a\"")));
+  EXPECT_THAT([&] { among("cuda:0", "1-2,2"); },
+              ThrowsMessage<Error>(testing::HasSubstr("card 2 is named twice")));
+}
+
+TEST(Devices, GiveEachProcessACard) {
+  EXPECT_EQ(Devices::parse("cuda:4*x2").ofProcess(3).str(), "cuda:3x2");
+  EXPECT_EQ(Devices::parse("cuda:4*[5,7]").ofProcess(3).str(), "cuda:7");
+  EXPECT_EQ(Devices::parse("cuda:0-1").ofProcess(3).str(), "cuda:0-1");
 }
 
 TEST(Devices, RefusesTooFewAndTooMany) {
