@@ -403,7 +403,7 @@ def Epl_MachineAttr : Epl_Attr<"Machine", "machine"> {
     processes of one node, and of several nodes (a network); the devices of a mesh are all of one process yet.
 
     It stands on the module as `epl.machine`; `epl-compile --machine` puts it there. A module without it has the
-    table of kind "cpu" (dialect/Machine.cpp).
+    table of kind "cpu" (runtime/machine/Machine.cpp).
 
     ```mlir
     module attributes {epl.machine = #epl.machine<kind = "cpu",

@@ -1,8 +1,8 @@
 //===- Machine.h - What the devices of a module can do ----------*- C++ -*-===//
 //
 // Passes weigh computing against moving, and one collective of many bytes against several of a few. What they
-// need for that follows from the numbers of an #epl.machine: here are the tables by kind of device, and the
-// rules by which a few figures follow from these.
+// need for that follows from the numbers of an #epl.machine, of which runtime/machine has tables by kind of
+// device: here are the rules by which a few figures follow from these.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -10,12 +10,6 @@
 #include "dialect/Epl.h"
 
 namespace mlir::epl {
-
-/// The kinds of devices that there is a table of: "cpu" first, then GPUs.
-SmallVector<StringRef> getMachineKinds();
-
-/// `"cpu", "a100"`, and so on, for errors.
-std::string listMachineKinds();
 
 /// The table of a kind, or null if there is none.
 MachineAttr getMachineOfKind(MLIRContext *context, StringRef kind);

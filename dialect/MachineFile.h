@@ -1,11 +1,7 @@
 //===- MachineFile.h - A machine as a file ----------------------*- C++ -*-===//
 //
-// A machine is given as a kind that there is a table of, or as a JSON file of the names and units of
-// #epl.machine. What a file leaves out is that of the table of its "kind", "cpu" if it says none:
-//
-//   {"kind": "cpu", "within_process": {"bytes_per_second": 12000000000, "latency_ns": 40000}}
-//
-// `epl-plan machine` measures one.
+// A machine is given as a kind that there is a table of, or as a JSON file, of which runtime/machine has the
+// names. What is of GPUs only ("gpu") no pass asks for.
 //
 //===----------------------------------------------------------------------===//
 #pragma once

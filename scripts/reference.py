@@ -409,7 +409,7 @@ def tools_page() -> Iterator[str]:
         [kernel](passes-kernel.md), each a flag of its own, and their pipelines (`--epl-parallelize`,
         `--epl-kernel`, `--epl-codegen`).
         `epl-lsp-server` is a language server for `.mlir` files.""")
-    subcommands = ("dump", "verify", "render", "explain", "schedule", "simulate")
+    subcommands = ("dump", "verify", "ptx", "render", "explain", "schedule", "simulate", "machine")
     tools = ("epl-compile", "epl-run", "epl-plan", "epl-launch")
     plain = (("python", "-m", "epl"), *((tool,) for tool in tools))
     for command in (*plain, *(("epl-plan", subcommand) for subcommand in subcommands)):

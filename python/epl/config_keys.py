@@ -211,9 +211,9 @@ KEYS: dict[str, Key] = {
     "cluster.machine": Key(
         "cpu",
         "What the devices can do, by which the compiler weighs computing against moving: a kind that it "
-        "knows (`cpu`, `a100`, `h100`, `b200`), or the name of a file as `epl-plan machine` prints it. "
-        "Several, with commas between them, are those of the meshes in their order: stages that are found "
-        "get work by the speed of their devices.",
+        "knows (`cpu`, `a100`, `h100`, `h200`, `b200`), or the name of a file as `epl-plan machine` prints "
+        "it. Several, with commas between them, are those of the meshes in their order: stages that are "
+        "found get work by the speed of their devices.",
         has_effect=True,
     ),
     "cluster.num_threads": Key(

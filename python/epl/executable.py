@@ -226,6 +226,7 @@ class Executable:
         timeline: PathLike | None = None,
         gflops: float | None = None,
         gbps: float | None = None,
+        card: str | PathLike | None = None,
         speeds: Sequence[float] | None = None,
         link_us: float = 0.0,
         link_gbps: float | None = None,
@@ -239,19 +240,22 @@ class Executable:
           timeline: that `trace` wrote for this plan: commands take the medians of its times.
           gflops: peak of a device, in 10^9 operations a second; default: measured on one core.
           gbps: bandwidth of a device, in 10^9 bytes a second; default: measured on one core.
+          card: of a plan for GPUs, the card whose figures commands are predicted by: `a100`, `h100` (which
+            None stands for), `h200`, `b200`, or a file as `epl-plan machine --kind` prints it.
           speeds: for each mesh, how fast its devices are beside those that the times are of: commands take
             their time divided by that.
           link_us: microseconds that a message to another mesh takes, beside its send and its receive.
           link_gbps: 10^9 bytes a second of messages that a device gets; default: no limit.
 
         Raises:
-          Error: if the timeline is none of this plan, a number is not positive, or there is not one speed
-            for each mesh.
+          Error: if the timeline is none of this plan, a number is not positive, there is not one speed for
+            each mesh, or `card` is none, of a plan on CPUs, or beside `gflops` or `gbps`.
         """
         options = {
             "trace": None if timeline is None else user_path(timeline),
             "gflops": gflops,
             "gbps": gbps,
+            "card": card,
             "speeds": None if speeds is None else ",".join(map(str, speeds)),
             "link": link_us,
             "link-gbps": link_gbps,

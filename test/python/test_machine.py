@@ -73,7 +73,7 @@ def test_a_link_needs_two_devices() -> None:
     assert result.stderr.startswith('error: devices are "cpu:1", expected two or more')
 
 
-@pytest.mark.parametrize("kind", ["cpu", "a100", "h100", "b200"])
+@pytest.mark.parametrize("kind", ["cpu", "a100", "h100", "h200", "b200"])
 def test_a_kind_is_a_machine(kind: str) -> None:
     assert (
         f'#epl.machine<kind = "{kind}"'

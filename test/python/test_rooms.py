@@ -16,13 +16,14 @@ import pytest
 ROOT = Path(__file__).parents[2]
 
 HOUSE = {
-    "dialect": [],
+    "dialect": ["runtime/machine"],
     "passes/annotate": ["dialect"],
     "passes/shard": ["dialect"],
     "passes/pipeline": ["dialect"],
     "passes/kernel": ["dialect"],
     "passes/emit": ["dialect", "runtime"],
-    "runtime": [],
+    "runtime": ["runtime/machine"],
+    "runtime/machine": [],
 }
 
 ROOMS = {
@@ -50,7 +51,8 @@ ROOMS = {
     },
     "runtime": {
         "host": [],
-        "plan": [],
+        "machine": [],
+        "plan": ["machine"],
         "device": ["plan", "host"],
         "device/cpu": ["device", "plan", "host"],
         "device/cuda": ["device", "device/cpu", "collective", "plan", "host"],

@@ -1,8 +1,11 @@
 #include "Explain.h"
 
+#include "CardReport.h"
+#include "Columns.h"
 #include "Shardings.h"
 #include "Units.h"
 
+#include "runtime/plan/model/Cost.h"
 #include "runtime/plan/model/Lifetime.h"
 #include "runtime/plan/model/Names.h"
 #include "runtime/plan/model/Parts.h"
@@ -17,17 +20,7 @@ namespace epl::runtime::tool {
 namespace {
 
 constexpr size_t kRows = 10; // of the table of kernels
-constexpr size_t kWidth = 100;
-constexpr size_t kNameWidth = 22, kSourceWidth = 14;
-
-std::string right(const std::string &text, size_t width) {
-  return std::string(width - std::min(width, text.size()), ' ') + text;
-}
-
-std::string left(const std::string &text, size_t width) {
-  return text.size() > width ? text.substr(0, width - 2) + ".."
-                             : text + std::string(width - text.size(), ' ');
-}
+constexpr size_t kNameWidth = 22, kSourceWidth = 14, kLimitWidth = 5;
 
 /// The end of a source line's path: ".../digits.py:57" is more use than its beginning.
 std::string sourceText(const std::string &location) {
@@ -42,20 +35,6 @@ std::string phaseOf(const plan::CommandT &command) {
   return phase.empty() || kind == CommandKind::collective ? kindName(kind) : phase;
 }
 
-/// `text` in lines of up to `width` characters, if its words are no longer; each behind `indent` spaces.
-std::string wrapped(const std::string &text, size_t indent, size_t width) {
-  std::string result, line;
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
-    if (!line.empty() && indent + line.size() + 1 + word.size() > width) {
-      result += std::string(indent, ' ') + line + '\n';
-      line.clear();
-    }
-    line += (line.empty() ? "" : " ") + word;
-  }
-  return result + std::string(indent, ' ') + line + '\n';
-}
-
 /// Commands that are shown as one: launches of a kernel.
 struct Group {
   std::string name, source;
@@ -63,15 +42,18 @@ struct Group {
   uint32_t first; // command
   size_t calls = 0;
   Cost cost{};
-  double best = 0; // nanoseconds on the machine model
-  double time = 0; // nanoseconds, measured or the same
+  double best = 0;                        // nanoseconds on the machine model
+  double compute = 0;                     // of its arithmetic alone
+  double time = 0;                        // nanoseconds, measured or as `best`
+  std::map<std::string, double> limits{}; // and the time of those with each
 };
 
 class Explainer {
 public:
-  /// `measured`: what each command took, or null.
-  Explainer(const plan::PlanT &plan, const ExplainOptions &options, const std::vector<double> *measured)
-      : plan(plan), options(options), measured(measured), mesh(plan), summary(summarize(plan)) {
+  /// Of a part of a plan. `measured`: what each command took, or null.
+  Explainer(const plan::PlanT &plan, const Prices &model, const std::vector<Price> &prices,
+            const std::vector<double> *measured)
+      : plan(plan), model(model), prices(prices), measured(measured), mesh(plan), summary(summarize(plan)) {
     for (uint32_t command = 0; command < plan.commands.size(); ++command)
       addCommand(command);
     std::ranges::sort(groups, {}, [](const Group &group) { return std::pair(-group.time, group.first); });
@@ -104,8 +86,11 @@ private:
     ++group.calls;
     group.cost.flops += cost.flops;
     group.cost.bytes += cost.bytes;
-    group.best += options.machine.nanoseconds(cost);
-    group.time += measured ? (*measured)[index] : options.machine.nanoseconds(cost);
+    const Price &price = prices[index];
+    group.best += price.nanoseconds;
+    group.compute += price.compute;
+    group.limits[price.limit] += price.nanoseconds;
+    group.time += timeOf(index);
   }
 
   /// Kernels and copies are grouped by name; collectives have a table of their own.
@@ -146,18 +131,21 @@ private:
           << phases.second << " (" << total.second << (total.second == 1 ? " buffer)\n" : " buffers)\n");
   }
 
+  bool isOfCard() const { return !model.card.empty(); }
+
   void explainMachine() {
-    out << "\nmachine model: " << numberText(options.machine.gflops) << " GF/s and "
-        << numberText(options.machine.gbps) << " GB/s a device (" << options.machineOrigin << ")\n";
+    out << '\n' << wrapped("machine model: " + model.machine, 0, kLineWidth);
     if (measured)
       out << "times: measured, the median of steps and devices; of roof: model / measured (caches give over "
              "100 %)\n";
+    else if (isOfCard())
+      out << "times: predicted, launches and the longest of what the limits are; no card has shown them\n";
     else
       out << "times: estimates, the longer of flops / peak and bytes / bandwidth; --trace=FILE shows "
              "measured\n";
+    if (isOfCard())
+      out << limitsTable(prices) << kindsTable(plan, prices, measured);
   }
-
-  static double ratio(double a, double b) { return b > 0 ? a / b : 0; }
 
   void explainKernels() {
     double total = 0;
@@ -170,8 +158,8 @@ private:
     size_t shown = std::min(kRows, kernels.size());
     out << "\nthe " << shown << " most expensive of " << kernels.size()
         << " kernels; all commands: " << timeText(total) << '\n'
-        << "  share     time calls    flops    bytes  GF/s limit"
-        << (measured ? "  of roof  " : "  of peak  ") << left("kernel", kNameWidth) << " source\n";
+        << "  share     time calls    flops    bytes  GF/s " << left("limit", limitWidth())
+        << (measured ? "  of roof  " : "  of peak  ") << left("kernel", nameWidth()) << " source\n";
     double rest = 0;
     for (size_t i = 0; i < kernels.size(); ++i)
       if (i < shown)
@@ -183,16 +171,15 @@ private:
   }
 
   void kernelRow(const Group &group, double total) {
-    const Machine &machine = options.machine;
-    // Without measurements: how much of the peak the bandwidth leaves.
-    double reach =
-        measured ? ratio(group.best, group.time) : ratio(machine.computeNanoseconds(group.cost), group.best);
+    // Without measurements: how much of the peak the other limits leave.
+    double reach = measured ? ratio(group.best, group.time) : ratio(group.compute, group.best);
+    auto limit = std::ranges::max_element(group.limits, {}, &std::pair<const std::string, double>::second);
     out << right(percentText(ratio(group.time, total)), 7) << right(timeText(group.time), 9)
         << right(std::to_string(group.calls), 6) << right(flopsText(double(group.cost.flops)), 9)
         << right(bytesText(double(group.cost.bytes)), 9)
-        << right(numberText(ratio(double(group.cost.flops), group.time)), 6)
-        << (machine.isComputeBound(group.cost) ? " flops" : " bytes") << right(percentText(reach), 9) << "  "
-        << left(group.name, kNameWidth) << ' ' << group.source << '\n';
+        << right(numberText(ratio(double(group.cost.flops), group.time)), 6) << ' '
+        << left(limit->first, limitWidth()) << right(percentText(reach), 9) << "  "
+        << left(group.name, nameWidth()) << ' ' << group.source << '\n';
   }
 
   void explainHoldings() {
@@ -210,9 +197,10 @@ private:
   }
 
   double timeOf(uint32_t command) const {
-    return measured ? (*measured)[command]
-                    : options.machine.nanoseconds(costOf(plan, mesh, *plan.commands[command]));
+    return measured ? (*measured)[command] : prices[command].nanoseconds;
   }
+  size_t limitWidth() const { return isOfCard() ? std::string_view("parallelism").size() : kLimitWidth; }
+  size_t nameWidth() const { return kNameWidth + kLimitWidth - limitWidth(); }
 
   void explainCollectives() {
     std::vector<Exchange> exchanges = exchangesOf(plan);
@@ -242,11 +230,12 @@ private:
         << right(std::to_string(exchange.members), 9) << "  " << exchange.kind << ' ' << exchange.route
         << (exchange.work.empty() ? "" : ", " + exchange.work) << '\n';
     if (!exchange.cause.empty())
-      out << wrapped(exchange.cause, 9, kWidth);
+      out << wrapped(exchange.cause, 9, kLineWidth);
   }
 
   const plan::PlanT &plan;
-  const ExplainOptions &options;
+  const Prices &model;
+  const std::vector<Price> &prices;
   const std::vector<double> *measured;
   Mesh mesh;
   Summary summary;
@@ -260,7 +249,8 @@ private:
 std::string explainPlan(const plan::PlanT &plan, const ExplainOptions &options) {
   std::vector<const plan::PlanT *> parts = meshPlansOf(plan);
   auto explain = [&](size_t part) {
-    return Explainer(*parts[part], options, options.measured.empty() ? nullptr : &options.measured[part])
+    return Explainer(*parts[part], options.prices, options.prices.commands[part],
+                     options.measured.empty() ? nullptr : &options.measured[part])
         .run();
   };
   if (plan.parts.empty())

@@ -4,6 +4,7 @@
 #include "Machine.h"
 
 #include "runtime/Error.h"
+#include "runtime/machine/MachineFile.h"
 
 #include <nlohmann/json.hpp>
 
@@ -38,6 +39,13 @@ std::string measureMachine(const Devices &devices) {
       {"within_process",
        {{"bytes_per_second", figure(link.gbps * 1e9)}, {"latency_ns", figure(link.latencyNanoseconds)}}}};
   return machine.dump(2) + "\n";
+}
+
+std::string tableOfMachine(const std::string &kind) {
+  const machine::Machine *table = machine::findMachine(kind);
+  if (!table)
+    throw Error("machine \"" + kind + "\" is none of " + machine::machineKinds());
+  return machine::machineJson(*table);
 }
 
 } // namespace epl::runtime::tool

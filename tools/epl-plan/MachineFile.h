@@ -13,6 +13,9 @@ namespace epl::runtime::tool {
 /// Throws Error if there are less than two devices, or no library of products.
 std::string measureMachine(const Devices &devices);
 
+/// All figures of a kind that there is a table of, in the same form. Throws Error if there is none.
+std::string tableOfMachine(const std::string &kind);
+
 } // namespace epl::runtime::tool
 
 #endif // EPL_TOOLS_EPL_PLAN_MACHINEFILE_H

@@ -1,5 +1,6 @@
 #include "Render.h"
 
+#include "CardReport.h"
 #include "Shardings.h"
 #include "Units.h"
 #include "Xml.h"
@@ -58,10 +59,11 @@ std::pair<std::string, std::string> inTwoLines(const std::string &name) {
 class Renderer {
 public:
   /// `devices`: who runs the plan; `prefix`: of the ids of its commands in the document; `numbers`: the
-  /// device that each rank is.
-  Renderer(const plan::PlanT &plan, std::string devices, std::string prefix, std::vector<uint32_t> numbers)
+  /// device that each rank is; `prices`, `part`: of all commands, or null, and which of them are the plan's.
+  Renderer(const plan::PlanT &plan, std::string devices, std::string prefix, std::vector<uint32_t> numbers,
+           const Prices *prices, size_t part)
       : plan(plan), devices(std::move(devices)), prefix(std::move(prefix)), numbers(std::move(numbers)),
-        columns(plan.commands.size()) {
+        model(prices), prices(prices ? &prices->commands[part] : nullptr), columns(plan.commands.size()) {
     Mesh mesh(plan);
     std::vector<uint32_t> free(plan.lanes.size()); // the first free column of each lane
     for (uint32_t command = 0; command < plan.commands.size(); ++command) {
@@ -136,6 +138,17 @@ private:
       x += 50 + int(std::string_view(name).size()) * 8;
     }
     text(x, 79, "sub", "arrow: waits for; dashed: on all devices of the collective");
+    if (prices)
+      text(kMargin, 97, "sub",
+           "predicted on " + model->card + ", one command after another: " + timeText(totalTime()) + "; " +
+               limitShares(*prices));
+  }
+
+  double totalTime() const {
+    double total = 0;
+    for (const Price &price : *prices)
+      total += price.nanoseconds;
+    return total;
   }
 
   void drawLane(uint32_t index, int right) {
@@ -207,7 +220,10 @@ private:
     if (cost.payload != 0)
       text += "\ntensor of " + bytesText(double(cost.payload)) + ", " + bytesText(double(cost.received)) +
               " received from other devices";
-    return text + "\n" + bytesText(double(cost.bytes)) + " read and written";
+    text += "\n" + bytesText(double(cost.bytes)) + " read and written";
+    if (prices)
+      text += "\npredicted " + timeText((*prices)[index].nanoseconds) + ", limit " + (*prices)[index].limit;
+    return text;
   }
 
   /// Words of a table, which makes the picture wider where they need it.
@@ -276,11 +292,13 @@ private:
   const plan::PlanT &plan;
   std::string devices, prefix;
   std::vector<uint32_t> numbers; // of each rank
-  std::vector<Cost> costs;       // of each command
-  std::vector<uint32_t> columns; // of each command
-  uint32_t width = 0;            // columns
-  int tablesRight = 0;           // what they need of the picture's width
-  int tablesBottom = 0;          // where the next line of a table stands
+  const Prices *model;
+  const std::vector<Price> *prices; // of each command; null: not known
+  std::vector<Cost> costs;          // of each command
+  std::vector<uint32_t> columns;    // of each command
+  uint32_t width = 0;               // columns
+  int tablesRight = 0;              // what they need of the picture's width
+  int tablesBottom = 0;             // where the next line of a table stands
   std::ostringstream out;
 };
 
@@ -294,13 +312,13 @@ static std::vector<uint32_t> devicesAt(const plan::PlanT &plan, std::vector<uint
 }
 
 /// Pictures of the parts, one below the other.
-static std::string renderParts(const plan::PlanT &plan) {
+static std::string renderParts(const plan::PlanT &plan, const Prices *prices) {
   std::string pictures;
   int width = 0, height = 0;
   for (size_t part = 0; part < plan.parts.size(); ++part) {
     std::string name = "Part " + std::to_string(part);
     Renderer renderer(*plan.parts[part]->plan, name + ", on " + deviceNames(plan, *plan.parts[part]),
-                      "p" + std::to_string(part), devicesAt(plan, placesOf(*plan.parts[part])));
+                      "p" + std::to_string(part), devicesAt(plan, placesOf(*plan.parts[part])), prices, part);
     std::string picture = renderer.run();
     picture.insert(picture.find(' '), " y=\"" + std::to_string(height) + "\"");
     pictures += picture;
@@ -311,15 +329,15 @@ static std::string renderParts(const plan::PlanT &plan) {
          std::to_string(height) + "\">\n" + pictures + "</svg>\n";
 }
 
-std::string renderPlan(const plan::PlanT &plan) {
+std::string renderPlan(const plan::PlanT &plan, const Prices *prices) {
   if (!plan.parts.empty())
-    return renderParts(plan);
+    return renderParts(plan, prices);
   std::string devices = plan.devices > 1 ? "Every device, " + plan.device_kind + ":0 to " + plan.device_kind +
                                                ":" + std::to_string(plan.devices - 1) + ", runs these lanes"
                                          : "One device runs these lanes";
   std::vector<uint32_t> places(plan.devices);
   std::iota(places.begin(), places.end(), 0);
-  return Renderer(plan, devices, "", devicesAt(plan, places)).run();
+  return Renderer(plan, devices, "", devicesAt(plan, places), prices, 0).run();
 }
 
 } // namespace epl::runtime::tool

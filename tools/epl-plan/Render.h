@@ -2,6 +2,8 @@
 #ifndef EPL_TOOLS_EPL_PLAN_RENDER_H
 #define EPL_TOOLS_EPL_PLAN_RENDER_H
 
+#include "Prices.h"
+
 #include "runtime/plan/format/plan_generated.h"
 
 #include <string>
@@ -12,8 +14,9 @@ namespace epl::runtime::tool {
 /// element of class "command"), an arrow for each wait (class "wait"). Time goes from left to right: a
 /// command stands right of all that it comes after. Below stand two tables: which device holds which part of
 /// each argument and result, and the collectives with what is received and the ops that are why. The parts of
-/// a plan stand one below the other.
-std::string renderPlan(const plan::PlanT &plan);
+/// a plan stand one below the other. `prices`: what commands take at best, which stands in the title of each
+/// and, by limit, in the head; null: nothing of it.
+std::string renderPlan(const plan::PlanT &plan, const Prices *prices);
 
 } // namespace epl::runtime::tool
 

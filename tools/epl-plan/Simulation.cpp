@@ -21,28 +21,8 @@ namespace epl::runtime::tool {
 
 static constexpr double nanosecondsInMicrosecond = 1e3, nanosecondsInSecond = 1e9;
 
-void addMachineOptions(CLI::App &command, double &gflops, double &gbps) {
-  command
-      .add_option("--gflops", gflops,
-                  "Peak of a device in 10^9 operations a second; default: measured with the library of "
-                  "matrix products")
-      ->check(isPositive());
-  command
-      .add_option("--gbps", gbps,
-                  "Bandwidth of a device in 10^9 bytes a second; default: measured by copying memory")
-      ->check(isPositive());
-}
-
-Machine machineOf(double gflops, double gbps) {
-  return {.gflops = gflops > 0 ? gflops : measureGflops(), .gbps = gbps > 0 ? gbps : measureGbps()};
-}
-
-std::string machineOrigin(double gflops, double gbps) {
-  return gflops > 0 && gbps > 0 ? "as given" : "measured here, on one core, where not given";
-}
-
 std::vector<CLI::Option *> addSimulationOptions(CLI::App &command, SimulationOptions &options) {
-  addMachineOptions(command, options.gflops, options.gbps);
+  std::vector<CLI::Option *> all = addMachineOptions(command, options.machine);
   command.add_option("--trace", options.trace,
                      "A timeline of this plan (compiled.trace, epl-run --trace): commands take the medians "
                      "of its times instead of estimates");
@@ -76,23 +56,9 @@ std::vector<CLI::Option *> addSimulationOptions(CLI::App &command, SimulationOpt
                   "shared: one thread runs all lanes of a device, one command at a time; own: lanes run "
                   "side by side; auto (default): as the plan's kind of devices does")
       ->check(CLI::IsMember({"auto", "shared", "own"}));
-  std::vector<CLI::Option *> all;
-  for (const char *name :
-       {"--gflops", "--gbps", "--trace", "--times", "--speeds", "--link", "--link-gbps", "--lanes"})
+  for (const char *name : {"--trace", "--times", "--speeds", "--link", "--link-gbps", "--lanes"})
     all.push_back(command.get_option(name));
   return all;
-}
-
-/// What each command takes on a machine at best.
-static std::vector<std::vector<double>> estimates(const plan::PlanT &plan, const Machine &machine) {
-  std::vector<std::vector<double>> nanoseconds;
-  for (const plan::PlanT *part : meshPlansOf(plan)) {
-    Mesh mesh(*part);
-    nanoseconds.emplace_back();
-    for (const auto &command : part->commands)
-      nanoseconds.back().push_back(machine.nanoseconds(costOf(*part, mesh, *command)));
-  }
-  return nanoseconds;
 }
 
 void checkHasUnits(const plan::PlanT &plan, const std::string &purpose) {
@@ -119,11 +85,9 @@ static void setTimes(Simulation &simulation, const plan::PlanT &plan, const Simu
     simulation.recorded = std::move(recording.step);
     simulation.times = "measured, the median of steps and devices";
   } else {
-    Machine machine = machineOf(options.gflops, options.gbps);
-    simulation.assumptions.nanoseconds = estimates(plan, machine);
-    simulation.times = "estimates for " + numberText(machine.gflops) + " GF/s and " +
-                       numberText(machine.gbps) + " GB/s a device (" +
-                       machineOrigin(options.gflops, options.gbps) + ")";
+    Prices prices = pricesOf(plan, options.machine, Enqueued::asGraph);
+    simulation.assumptions.nanoseconds = nanosecondsOf(prices);
+    simulation.times = "estimates for " + prices.machine;
   }
 }
 

@@ -2,7 +2,7 @@
 #ifndef EPL_TOOLS_EPL_PLAN_SIMULATION_H
 #define EPL_TOOLS_EPL_PLAN_SIMULATION_H
 
-#include "Machine.h"
+#include "Prices.h"
 
 #include "runtime/plan/simulate/Simulate.h"
 
@@ -15,19 +15,14 @@
 namespace epl::runtime::tool {
 
 struct SimulationOptions {
-  double gflops = 0, gbps = 0; // of a device; 0: to be measured
-  std::string trace;           // a timeline that says what commands take instead
-  std::vector<double> times;   // of F, I and W in microseconds, which say it instead; else empty
-  std::vector<double> speeds;  // of the devices of each mesh, beside those that times are of; empty: the same
-  double link = 0;             // microseconds of a message
+  MachineOptions machine;
+  std::string trace;          // a timeline that says what commands take instead
+  std::vector<double> times;  // of F, I and W in microseconds, which say it instead; else empty
+  std::vector<double> speeds; // of the devices of each mesh, beside those that times are of; empty: the same
+  double link = 0;            // microseconds of a message
   std::optional<double> linkGbps;
   std::string lanes = "auto"; // shared, own
 };
-
-/// --gflops and --gbps, and where `machineOf` has their numbers from.
-void addMachineOptions(CLI::App &command, double &gflops, double &gbps);
-Machine machineOf(double gflops, double gbps);
-std::string machineOrigin(double gflops, double gbps);
 
 /// All of a simulation's options.
 std::vector<CLI::Option *> addSimulationOptions(CLI::App &command, SimulationOptions &options);

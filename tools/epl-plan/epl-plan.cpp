@@ -28,8 +28,8 @@ using namespace epl::runtime;
 using namespace epl::runtime::tool;
 
 struct Options {
-  std::string plan, output, trace, devices = "cpu:2", kernel;
-  double gflops = 0, gbps = 0;                     // 0: to be measured
+  std::string plan, output, trace, devices = "cpu:2", kernel, kind;
+  MachineOptions machine;
   bool units = false, text = false, graph = false; // what render draws, and how
   bool json = false;
   ScheduleOptions schedule;
@@ -75,10 +75,19 @@ std::string renderUnits(const plan::PlanT &plan, const Options &options) {
 
 ExitCode render(const Options &options) {
   plan::PlanT plan = readPlan(options.plan);
-  write(options.units   ? renderUnits(plan, options)
-        : options.graph ? graphPlan(plan)
-                        : renderPlan(plan),
-        options.output);
+  const MachineOptions &machine = options.simulation.machine;
+  bool isOfCard = plan.device_kind == "cuda" || !machine.card.empty();
+  std::string text;
+  if (options.units)
+    text = renderUnits(plan, options);
+  else if (options.graph)
+    text = graphPlan(plan);
+  else if (Prices prices; isOfCard) {
+    prices = pricesOf(plan, machine, Enqueued::asGraph);
+    text = renderPlan(plan, &prices);
+  } else
+    text = renderPlan(plan, nullptr);
+  write(text, options.output);
   return good;
 }
 
@@ -94,8 +103,9 @@ ExitCode simulate(const Options &options) {
   return good;
 }
 
-ExitCode machine(const Options &options) {
-  write(measureMachine(Devices::parse(options.devices)), options.output);
+ExitCode describeDevices(const Options &options) {
+  write(options.kind.empty() ? measureMachine(Devices::parse(options.devices)) : tableOfMachine(options.kind),
+        options.output);
   return good;
 }
 
@@ -107,8 +117,8 @@ ExitCode schedule(const Options &options) {
 ExitCode explain(const Options &options) {
   plan::PlanT plan = readPlan(options.plan);
   ExplainOptions explained;
-  explained.machineOrigin = machineOrigin(options.gflops, options.gbps);
-  explained.machine = machineOf(options.gflops, options.gbps);
+  explained.prices =
+      pricesOf(plan, options.machine, options.trace.empty() ? Enqueued::asGraph : Enqueued::oneByOne);
   if (!options.trace.empty())
     explained.measured = readTimeline(plan, options.trace).medians;
   print(explainPlan(plan, explained));
@@ -167,13 +177,21 @@ int main(int argc, char **argv) {
           "dotted ones along lanes")
       ->excludes(units);
   for (CLI::Option *option : addSimulationOptions(*renderCommand, options.simulation))
-    option->needs(units);
+    if (!option->check_name("--card"))
+      option->needs(units);
   addSimulationOptions(*simulateCommand, options.simulation);
   simulateCommand->add_flag("--json", options.json, "Print JSON, with times in seconds");
   machineCommand->add_option("-o,--output", options.output, "The file to write; default: standard output");
   machineCommand->add_option("--devices", options.devices, "The devices that exchange values, cpu:N")
       ->capture_default_str();
-  addMachineOptions(*explainCommand, options.gflops, options.gbps);
+  machineCommand
+      ->add_option(
+          "--kind", options.kind,
+          "Print the figures of a kind of devices instead of measuring: cpu, a100, h100, h200, b200; "
+          "those of GPUs are from their data sheets, for a file to begin with")
+      ->type_name("KIND")
+      ->excludes("--devices");
+  addMachineOptions(*explainCommand, options.machine);
   explainCommand->add_option("--trace", options.trace,
                              "A timeline of this plan (compiled.trace, epl-run --trace): its times are shown "
                              "instead of estimates");
@@ -185,7 +203,7 @@ int main(int argc, char **argv) {
     if (app.got_subcommand(ptxCommand))
       return ptx(options);
     if (app.got_subcommand(machineCommand))
-      return machine(options);
+      return describeDevices(options);
     if (app.got_subcommand(scheduleCommand))
       return schedule(options);
     if (app.got_subcommand(simulateCommand))

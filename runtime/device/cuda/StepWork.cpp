@@ -2,8 +2,8 @@
 
 #include "runtime/Error.h"
 #include "runtime/device/cuda/CommandOrder.h"
-#include "runtime/device/cuda/LaunchLists.h"
 #include "runtime/plan/model/Images.h"
+#include "runtime/plan/model/LaunchLists.h"
 #include "runtime/plan/model/Names.h"
 
 #include <algorithm>

@@ -12,10 +12,10 @@
 
 #include "runtime/device/cuda/CommandOrder.h"
 #include "runtime/device/cuda/CudaDevices.h"
-#include "runtime/device/cuda/LaunchLists.h"
 #include "runtime/device/cuda/StepGraph.h"
 #include "runtime/plan/format/Reader.h"
 #include "runtime/plan/format/Writer.h"
+#include "runtime/plan/model/LaunchLists.h"
 #include "runtime/plan/model/Names.h"
 #include "runtime/plan/verify/ReadVerified.h"
 #include "runtime/plan/verify/Verifier.h"
@@ -179,7 +179,7 @@ bool isInList(const plan::PlanT &plan, uint32_t part, uint32_t command) {
   std::vector<const plan::PlanT *> meshes = meshPlansOf(plan);
   const plan::PlanT &mesh = *meshes[part];
   std::vector<size_t> places = cuda::placesIn(cuda::orderCommands(meshes, Channels(plan)), part, mesh);
-  return std::ranges::any_of(cuda::findLaunchLists(mesh, Mesh(mesh), places), [&](const auto &list) {
+  return std::ranges::any_of(findLaunchLists(mesh, Mesh(mesh), places), [&](const auto &list) {
     return std::ranges::find(list, command) != list.end();
   });
 }

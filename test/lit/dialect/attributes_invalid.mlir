@@ -241,7 +241,7 @@ module attributes {test.compute = #epl.compute<f64 = 1, f32 = 1, f16 = 0>} {}
 // -----
 
 // (M1)
-// expected-error@+1 {{machine of kind "toaster", expected one of "cpu", "a100", "h100", "b200"}}
+// expected-error@+1 {{machine of kind "toaster", expected one of "cpu", "a100", "h100", "h200", "b200"}}
 module attributes {test.machine = #epl.machine<kind = "toaster", compute = <f64 = 1, f32 = 1, f16 = 1>,
     memory = <bytes = 1, bytes_per_second = 1, latency_ns = 1>, within_process = <bytes_per_second = 1, latency_ns = 1>,
     between_processes = <bytes_per_second = 1, latency_ns = 1>, between_nodes = <bytes_per_second = 1, latency_ns = 1>>} {}

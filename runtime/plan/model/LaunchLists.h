@@ -1,7 +1,7 @@
 // Launches of one code that can be one, as those of an optimizer: a launch for each tensor takes longer to
 // begin than most of them take to run.
-#ifndef EPL_RUNTIME_DEVICE_CUDA_LAUNCHLISTS_H
-#define EPL_RUNTIME_DEVICE_CUDA_LAUNCHLISTS_H
+#ifndef EPL_RUNTIME_PLAN_MODEL_LAUNCHLISTS_H
+#define EPL_RUNTIME_PLAN_MODEL_LAUNCHLISTS_H
 
 #include "runtime/plan/format/plan_generated.h"
 #include "runtime/plan/model/Mesh.h"
@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-namespace epl::runtime::cuda {
+namespace epl::runtime {
 
 /// Of the commands of a plan, lists of launches that can run as one, which takes the place of the last of
 /// them: two or more that follow one another in their lane, whose kernels have one code and one shape of
@@ -20,6 +20,6 @@ namespace epl::runtime::cuda {
 std::vector<std::vector<uint32_t>> findLaunchLists(const plan::PlanT &plan, const Mesh &mesh,
                                                    std::span<const size_t> places);
 
-} // namespace epl::runtime::cuda
+} // namespace epl::runtime
 
-#endif // EPL_RUNTIME_DEVICE_CUDA_LAUNCHLISTS_H
+#endif // EPL_RUNTIME_PLAN_MODEL_LAUNCHLISTS_H

@@ -1,4 +1,4 @@
-#include "runtime/device/cuda/LaunchLists.h"
+#include "runtime/plan/model/LaunchLists.h"
 
 #include "runtime/plan/model/Access.h"
 
@@ -6,7 +6,7 @@
 #include <limits>
 #include <map>
 
-namespace epl::runtime::cuda {
+namespace epl::runtime {
 namespace {
 
 /// Bytes of slots and of the arena, as disjoint ranges.
@@ -151,4 +151,4 @@ std::vector<std::vector<uint32_t>> findLaunchLists(const plan::PlanT &plan, cons
   return lists;
 }
 
-} // namespace epl::runtime::cuda
+} // namespace epl::runtime

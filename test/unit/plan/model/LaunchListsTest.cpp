@@ -1,6 +1,6 @@
 // Which launches of a plan for GPUs are one launch.
 
-#include "runtime/device/cuda/LaunchLists.h"
+#include "runtime/plan/model/LaunchLists.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <numeric>
 #include <random>
 
-namespace epl::runtime::cuda {
+namespace epl::runtime {
 namespace {
 
 using testing::ElementsAre;
@@ -187,4 +187,4 @@ TEST(LaunchLists, OfRandomLaunchesDoNotNeedOneAnother) {
 }
 
 } // namespace
-} // namespace epl::runtime::cuda
+} // namespace epl::runtime
