@@ -13,6 +13,8 @@ namespace mlir::epl {
 /// | none       | x |
 /// | relu       | max(x, 0) |
 /// | gelu       | x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))), as `jax.nn.gelu` has it |
+///
+/// The library does not say whether its ReLU keeps NaN. XLA uses it for the same maximum.
 struct Epilogue {
   unsigned product;
   std::optional<unsigned> bias;
