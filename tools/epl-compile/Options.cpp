@@ -255,7 +255,8 @@ static void addParallelism(CLI::App &app, Options &options) {
                "without it a copy is within a node as far as its devices are");
   app.add_option(
          "--machine", options.machine,
-         "what the devices can do, by which sharding and collectives are chosen: cpu, a100, h100, h200, b200, "
+         "what the devices can do, by which sharding and collectives are chosen: cpu, a100, h100, h200, "
+         "b200, "
          "or a file as epl-plan machine prints it (default: what the step's module says, else cpu); several, "
          "with commas between them, are those of the meshes in their order")
       ->type_name("KIND|FILE[,...]");
