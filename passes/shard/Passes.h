@@ -75,6 +75,11 @@ struct ShardOptions : PassPipelineOptions<ShardOptions> {
                                 llvm::cl::desc("Share among the devices of a split what all would compute "
                                                "whole between its sums and its products"),
                                 llvm::cl::init(false)};
+  Option<bool> sparseAsDense{
+      *this, "sparse-as-dense",
+      llvm::cl::desc("Sum gradients of tables whole, also where to exchange the rows that "
+                     "a batch looks up would move less"),
+      llvm::cl::init(false)};
 };
 
 /// Adds the passes of the first half of the shard phase, which gives a global program its shardings and

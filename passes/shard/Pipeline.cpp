@@ -42,13 +42,15 @@ void mlir::epl::buildPlacePipeline(OpPassManager &pm, const ShardOptions &option
 
   // Every argument gets a sharding from the batch. What is given comes before what is searched for: an
   // argument that arrives sharded is no choice of the split. ZeRO and sequence parallelism take what the
-  // split has left whole.
+  // split has left whole. Where rows are exchanged depends on the parts of a gradient that are asked for.
   pm.addPass(createSeedBatchPass());
   pm.addPass(createSeedIterationsPass());
   pm.addPass(createSeedLayoutsPass());
   pm.addPass(createSeedResultsPass());
   pm.addPass(createSeedSplitPass({options.explainSplit}));
   pm.addPass(createSeedZeroPass({options.zero}));
+  if (!options.sparseAsDense)
+    pm.addPass(createSeedRowsPass());
   if (options.sequenceParallel)
     pm.addPass(createSeedSequencePass());
 

@@ -45,10 +45,6 @@ def options_of(config: Config) -> tuple[str, ...]:
     across = () if config["cluster.device_place_prefer_intra_node"] else ("--across-nodes",)
     sequence = ("--sequence-parallel",) if config["split.sequence_parallel"] else ()
     machine = config["cluster.machine"]
-    single = () if config["communication.fuse"] else ("--no-fuse-collectives",)
-    apart = () if config["communication.fuse_broadcasts"] else ("--no-fuse-broadcasts",)
-    lanes = config["communication.num_communicators"]
-    communicators = () if lanes == 1 else (f"--communicators={lanes}",)
     order = ("--sequential",) if config["cluster.sequential"] else ()
     choices = () if machine == KEYS["cluster.machine"].default else (f"--machine={machine}",)
     count = config["pipeline.num_micro_batch"]
@@ -70,12 +66,20 @@ def options_of(config: Config) -> tuple[str, ...]:
         *colocate,
         *across,
         *sequence,
-        *single,
-        *apart,
-        *communicators,
+        *_communication_of(config),
         *order,
         *choices,
     )
+
+
+def _communication_of(config: Config) -> tuple[str, ...]:
+    """What it says of how devices exchange values."""
+    single = () if config["communication.fuse"] else ("--no-fuse-collectives",)
+    apart = () if config["communication.fuse_broadcasts"] else ("--no-fuse-broadcasts",)
+    lanes = config["communication.num_communicators"]
+    communicators = () if lanes == 1 else (f"--communicators={lanes}",)
+    dense = ("--sparse-as-dense",) if config["communication.sparse_as_dense"] else ()
+    return (*single, *apart, *communicators, *dense)
 
 
 def plain_options_of(config: Config) -> tuple[str, ...] | None:

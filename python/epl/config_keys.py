@@ -50,8 +50,10 @@ KEYS: dict[str, Key] = {
     ),
     "communication.sparse_as_dense": Key(
         False,
-        "Turn sparse gradients into dense ones before they are summed.",
-        instead="gradients of JAX are dense already: leave it out",
+        "Sum the gradients of embeddings whole. Else devices exchange the rows that a batch looks up, and "
+        "their positions, where that moves less, and each adds all of them to zeros, in the order of the "
+        "batch.",
+        has_effect=True,
     ),
     "communication.fuse": Key(
         True,

@@ -381,16 +381,11 @@ def scaled_loss(state: Any, x: Any) -> Any:
     return state - gradient / 128
 
 
-def looked_up(state: Any, x: Any) -> Any:
-    return state - jax.grad(lambda w: w[x.astype(int).sum(1)].sum())(state)
-
-
 def compare(x: Any) -> None:
     assert epl.parallelize(step, state=0, batch=1, devices=2).lower(S, x).compile().check(S, x).differences
 
 
 INSTEAD: dict[str, tuple[object, str, Callable[[], Any]]] = {
-    "communication.sparse_as_dense": (True, "leave it out", lambda: run(looked_up, jnp.ones(6), X)),
     "communication.clip_after_allreduce": (
         True,
         "optax.clip_by_global_norm",

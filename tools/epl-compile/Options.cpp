@@ -51,6 +51,8 @@ std::string Options::describe() const {
     text += " --owners";
   if (sequenceParallel)
     text += " --sequence-parallel";
+  if (sparseAsDense)
+    text += " --sparse-as-dense";
   if (!fuseCollectives)
     text += " --no-fuse-collectives";
   if (!fuseBroadcasts)
@@ -236,18 +238,9 @@ static void addParallelism(CLI::App &app, Options &options) {
   app.add_flag("--sequence-parallel", options.sequenceParallel,
                "share among the devices of a split what each would compute whole between its sums and its "
                "products: norms, dropout, residual additions");
-  app.add_flag("--fuse-collectives,!--no-fuse-collectives", options.fuseCollectives,
-               "join collectives of the same devices that nothing has to stand between (default), or do each "
-               "by itself");
-  app.add_flag("--fuse-broadcasts,!--no-fuse-broadcasts", options.fuseBroadcasts,
-               "join broadcasts as other collectives (default), or do each by itself");
   app.add_flag("--sequential", options.sequential,
                "run the commands of a device one after another in the order of the program; without it "
                "collectives go beside computation");
-  app.add_option("--communicators", options.numCommunicators,
-                 "How many collectives of the same devices may be under way at a time; they take turns")
-      ->check(CLI::Range(1, 8))
-      ->capture_default_str();
   app.add_flag("--colocate", options.colocate,
                "run all scopes of the step on the same devices; without it each has devices of its own");
   app.add_flag("--across-nodes", options.acrossNodes,
@@ -260,6 +253,23 @@ static void addParallelism(CLI::App &app, Options &options) {
          "or a file as epl-plan machine prints it (default: what the step's module says, else cpu); several, "
          "with commas between them, are those of the meshes in their order")
       ->type_name("KIND|FILE[,...]");
+}
+
+/// How devices exchange values.
+static void addCommunication(CLI::App &app, Options &options) {
+  app.add_flag(
+      "--sparse-as-dense", options.sparseAsDense,
+      "sum gradients of tables whole; without it devices exchange the rows that a batch looks up, and "
+      "their positions, where that moves less");
+  app.add_flag("--fuse-collectives,!--no-fuse-collectives", options.fuseCollectives,
+               "join collectives of the same devices that nothing has to stand between (default), or do each "
+               "by itself");
+  app.add_flag("--fuse-broadcasts,!--no-fuse-broadcasts", options.fuseBroadcasts,
+               "join broadcasts as other collectives (default), or do each by itself");
+  app.add_option("--communicators", options.numCommunicators,
+                 "how many collectives of the same devices may be under way at a time; they take turns")
+      ->check(CLI::Range(1, 8))
+      ->capture_default_str();
 }
 
 /// What is said while that is done.
@@ -292,6 +302,7 @@ void mlir::epl::addOptions(CLI::App &app, Options &options) {
   addGoals(app, options);
   addPrecision(app, options);
   addParallelism(app, options);
+  addCommunication(app, options);
   addReports(app, options);
   app.footer(kMlirOptionsHelp);
   app.parse_complete_callback([&options] { checkUsage(options); });

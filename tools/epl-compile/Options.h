@@ -41,6 +41,7 @@ struct Options {
   ZeroLevel zero = ZeroLevel::off;
   bool owners = false; ///< each parameter with its optimizer's state belongs to one device
   bool sequenceParallel = false;
+  bool sparseAsDense = false; ///< gradients of tables are summed whole
   bool fuseCollectives = true;
   bool fuseBroadcasts = true;    ///< if collectives are joined
   bool sequential = false;       ///< the commands of a device are run in program order

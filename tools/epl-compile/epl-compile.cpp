@@ -158,6 +158,7 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
     shardOptions.recomputeEnd = options.recomputeEnd;
     shardOptions.zero = options.zero;
     shardOptions.sequenceParallel = options.sequenceParallel;
+    shardOptions.sparseAsDense = options.sparseAsDense;
     buildPlacePipeline(pm, shardOptions);
   };
   auto localize = [&](OpPassManager &pm) {

@@ -168,6 +168,29 @@ def SeedZeroPass : Pass<"epl-seed-zero", "::mlir::ModuleOp"> {
   let dependentDialects = ["EplDialect"];
 }
 
+def SeedRowsPass : Pass<"epl-seed-rows", "::mlir::ModuleOp"> {
+  let summary = "Exchanges the rows that a batch adds to a table where that moves less than the sum of the tables";
+  let description = [{
+    Where each member of an axis adds its rows to zeros, as in the gradient of an embedding, a sum of whole tables is
+    pending. Constraints make the rows and their positions whole instead: each member adds those of all, in the
+    order of the batch, and nothing is pending. Scatters of which one sum is made are constrained together, and only
+    if members then exchange fewer bytes, by more than is little to the machine, whatever else is added to the sum or reads an addend of it.
+
+    ```mlir
+    %grad = epl.scatter add %rows into %zeros[%ids] of [0] operand_dims [-1, 1] index_dims [0]
+      : (tensor<16x8xf32>, tensor<50000x8xf32>, tensor<16xi32>) -> tensor<50000x8xf32>
+    ```
+    ~~>
+    ```mlir
+    %0 = epl.constrain %rows to <[{}, {} ], whole = {"data"}> : tensor<16x8xf32>
+    %1 = epl.constrain %ids to <[{} ], whole = {"data"}> : tensor<16xi32>
+    %grad = epl.scatter add %0 into %zeros[%1] of [0] operand_dims [-1, 1] index_dims [0]
+      : (tensor<16x8xf32>, tensor<50000x8xf32>, tensor<16xi32>) -> tensor<50000x8xf32>
+    ```
+  }];
+  let dependentDialects = ["EplDialect"];
+}
+
 def SeedSequencePass : Pass<"epl-seed-sequence", "::mlir::ModuleOp"> {
   let summary = "Shards what every device of a split computes whole between a sum and its products";
   let description = [{

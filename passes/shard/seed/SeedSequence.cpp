@@ -18,6 +18,7 @@
 #include "dialect/Bytes.h"
 #include "passes/shard/Passes.h"
 #include "passes/shard/seed/SequenceRegion.h"
+#include "passes/shard/seed/WriteConstraints.h"
 
 #include "mlir/IR/Builders.h"
 #include "llvm/ADT/Statistic.h"
@@ -67,18 +68,6 @@ private:
 // Constraints
 //===----------------------------------------------------------------------===//
 
-static ConstrainOp write(Value value, AxisState state, AxisAttr axis) {
-  SmallVector<SmallVector<StringRef>> dims(cast<RankedTensorType>(value.getType()).getRank());
-  SmallVector<StringRef> whole;
-  (state.isSharded() ? dims[state.dim] : whole).push_back(axis.getName());
-  OpBuilder builder(value.getContext());
-  builder.setInsertionPointAfterValue(value);
-  auto constrain = ConstrainOp::create(builder, value.getLoc(), value,
-                                       ConstraintAttr::get(value.getContext(), dims, whole));
-  copyWork(value.getDefiningOp(), constrain);
-  return constrain;
-}
-
 /// Writes the constraints that `step` assumes, but for those that say what it would do anyway.
 static void writeConstraints(const SequenceStep &step, AxisAttr axis) {
   DenseMap<Value, std::pair<Value, AxisState>> entered; // what all uses of a value read
@@ -88,7 +77,8 @@ static void writeConstraints(const SequenceStep &step, AxisAttr axis) {
     auto [read, state] = known == entered.end() ? std::pair(value, step.getState(value)) : known->second;
     if (!constraint.isForAll && constraint.state == state)
       continue;
-    ConstrainOp made = write(read, constraint.state, axis);
+    ConstrainOp made = createConstrain(read, constraint.state, axis);
+    copyWork(read.getDefiningOp(), made);
     for (OpOperand *use : constraint.single)
       use->set(made);
     if (!constraint.isForAll)
@@ -181,23 +171,10 @@ struct SeedSequence : epl::impl::SeedSequencePassBase<SeedSequence> {
     if (failed(programs))
       return signalPassFailure();
     for (auto [function, mesh] : *programs)
-      seed(function, mesh);
-  }
-
-  /// What an axis divides depends on the shardings on those before it, which ops have meanwhile.
-  static void seed(func::FuncOp function, MeshOp mesh) {
-    for (AxisAttr axis : mesh.getAxes().getAsRange<AxisAttr>()) {
-      if (axis.isModel() && axis.getSize() > 1)
-        Seeder(function, mesh, axis).run();
-      FunctionRules rules(function, mesh);
-      Propagation program(rules, axis, {});
-      program.run();
-      program.commit();
-    }
-    for (Operation &op : function.getBody().front()) {
-      op.removeAttr(EplDialect::kShardingAttr);
-      op.removeAttr(EplDialect::kFactorsAttr);
-    }
+      forEachAxis(function, mesh, [function = function, mesh = mesh](AxisAttr axis) {
+        if (axis.isModel())
+          Seeder(function, mesh, axis).run();
+      });
   }
 };
 } // namespace
