@@ -411,7 +411,7 @@ def tools_page() -> Iterator[str]:
         `epl-lsp-server` is a language server for `.mlir` files.""")
     subcommands = ("dump", "verify", "ptx", "render", "explain", "schedule", "simulate", "machine")
     tools = ("epl-compile", "epl-run", "epl-plan", "epl-launch")
-    plain = (("python", "-m", "epl"), *((tool,) for tool in tools))
+    plain = (("python", "-m", "epl"), ("python", "-m", "epl.sass"), *((tool,) for tool in tools))
     for command in (*plain, *(("epl-plan", subcommand) for subcommand in subcommands)):
         program = sys.executable if command[0] == "python" else ROOT / "build" / "bin" / command[0]
         environment = {**os.environ, "COLUMNS": "100", "PYTHONPATH": str(ROOT / "python")}

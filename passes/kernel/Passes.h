@@ -24,6 +24,8 @@ struct CodegenOptions {
   std::string cpu = "host";
   /// The architecture of GPUs, such as "sm_80", instead of a CPU; empty: a CPU.
   std::string gpu{};
+  /// Code for GPUs says of each instruction which source line it is of.
+  bool lineInfo = false;
   /// Threads that compile.
   unsigned threads = 2;
   /// Scalar loops, compiled quickly and without contraction of float operations: for references and tests.

@@ -394,6 +394,8 @@ def CodegenGpu : Pass<"epl-codegen-gpu", "::mlir::ModuleOp"> {
   let options = [
     Option<"gpu", "gpu", "std::string", /*default=*/"\"sm_80\"",
            "the least architecture that the code runs on, such as sm_90">,
+    Option<"lineInfo", "line-info", "bool", /*default=*/"false",
+           "say of each instruction which source line it is of (`.loc`); the code stays the same">,
     Option<"threads", "threads", "unsigned", /*default=*/"2", "threads that compile">
   ];
 }

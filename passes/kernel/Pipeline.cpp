@@ -38,6 +38,7 @@ void mlir::epl::buildCodegenPipeline(OpPassManager &pm, const CodegenOptions &op
   if (!options.gpu.empty()) {
     CodegenGpuOptions codegen;
     codegen.gpu = options.gpu;
+    codegen.lineInfo = options.lineInfo;
     codegen.threads = options.threads;
     pm.addPass(createCodegenGpu(codegen, options.progress));
     return;

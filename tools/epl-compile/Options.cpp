@@ -27,6 +27,8 @@ std::string Options::getPlanFile(StringRef input) const {
 
 std::string Options::describe() const {
   std::string text = "--devices=" + devices.str() + (isForGpus() ? " --gpu=" + gpu : " --cpu=" + cpu);
+  if (lineInfo)
+    text += " --line-info";
   if (kernels == Kernels::loops)
     text += " --kernels=loops";
   if (colocate)
@@ -112,6 +114,9 @@ static void checkUsage(const Options &options) {
                                "the reference runs on a CPU, found --devices=" + options.devices.str());
   if (options.stage == Stage::ptx && !options.isForGpus())
     throw CLI::ValidationError("--emit", "ptx is code for GPUs, found --devices=" + options.devices.str());
+  if (options.lineInfo && !options.isForGpus())
+    throw CLI::ValidationError("--line-info",
+                               "is of code for GPUs, found --devices=" + options.devices.str());
   if (options.reference && options.devices.count != 1)
     throw CLI::ValidationError("--reference", "the reference runs on one device");
   checkSchedule(options);
@@ -178,6 +183,10 @@ static void addGoals(CLI::App &app, Options &options) {
          "the least architecture of GPUs to compile for, by NVIDIA's name (sm_90), if --devices are GPUs")
       ->capture_default_str()
       ->type_name("GPU");
+  app.add_flag(
+      "--line-info", options.lineInfo,
+      "have the code for GPUs say which source line each instruction is of, for profilers and python "
+      "-m epl.sass; the instructions stay the same");
 }
 
 /// What is computed with fewer digits than the step says.

@@ -49,6 +49,7 @@ struct Options {
   AmpLevel amp = AmpLevel::off;
   std::string cpu = "host";
   std::string gpu = "sm_80"; ///< if devices are GPUs
+  bool lineInfo = false;     ///< of code for them
   std::string machine;       ///< a kind or a file; empty: what the module says
   bool progress = false;
   bool statistics = false;

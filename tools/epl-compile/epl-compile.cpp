@@ -176,6 +176,7 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
     CodegenOptions codegenOptions;
     codegenOptions.cpu = options.cpu;
     codegenOptions.gpu = options.isForGpus() ? options.gpu : "";
+    codegenOptions.lineInfo = options.lineInfo;
     codegenOptions.loops = options.reference || options.kernels == Kernels::loops;
     codegenOptions.progress = [&](size_t done, size_t total) {
       reports.progress.report(done, total, std::to_string(done) + "/" + std::to_string(total) + " kernels");

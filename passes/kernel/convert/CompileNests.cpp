@@ -10,6 +10,7 @@
 
 #include "passes/kernel/convert/CompileNests.h"
 
+#include "dialect/SourceLocation.h"
 #include "passes/kernel/convert/SignalStack.h"
 
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -56,13 +57,35 @@ private:
 
 } // namespace
 
-static std::string print(func::FuncOp nest) {
+static std::string print(func::FuncOp nest, Lines lines = Lines::none) {
   std::string text;
   llvm::raw_string_ostream stream(text);
   Attribute kernel = nest->removeAttr(kKernelAttr); // the thread's context does not know the dialect
-  stream << *nest.getOperation() << "\n";
+  nest->print(stream, OpPrintingFlags().useLocalScope().enableDebugInfo(lines == Lines::ofUser));
+  stream << "\n";
   nest->setAttr(kKernelAttr, kernel);
   return text;
+}
+
+// What a location has of names and frames is left out: the user's line is what code is shown under.
+static Location getLine(Location location) {
+  std::string source = getSourceLine(location);
+  auto [file, number] = StringRef(source).rsplit(':');
+  unsigned line = 0;
+  if (number.getAsInteger(10, line))
+    return UnknownLoc::get(location.getContext());
+  return FileLineColLoc::get(location.getContext(), file, line, 0);
+}
+
+// The nests, whose locations nobody asks for any more, are where the user's lines are. What a nest has made
+// for itself is of the line of the kernel.
+static void setLines(func::FuncOp nest, KernelOp kernel) {
+  Location line = getLine(kernel->getLoc());
+  nest->setLoc(line);
+  nest.getBody().walk([&](Operation *op) {
+    Location own = getLine(op->getLoc());
+    op->setLoc(isa<UnknownLoc>(own) ? line : own);
+  });
 }
 
 // The text without the nest's name and the sizes of its buffers, which no instruction depends on.
@@ -153,7 +176,7 @@ static int64_t countOps(ArrayRef<func::FuncOp> nests) {
 }
 
 // Distributes the codes by their number of ops.
-static SmallVector<Share> deal(ArrayRef<Code> codes, unsigned threads) {
+static SmallVector<Share> deal(ArrayRef<Code> codes, unsigned threads, Lines lines) {
   SmallVector<std::pair<int64_t, size_t>> heaviestFirst;
   for (auto [position, code] : llvm::enumerate(codes))
     heaviestFirst.emplace_back(-countOps(code.front()), position);
@@ -165,7 +188,7 @@ static SmallVector<Share> deal(ArrayRef<Code> codes, unsigned threads) {
     for (memref::GlobalOp global : getGlobals(codes[position].front()))
       stream << *global.getOperation() << "\n";
     for (func::FuncOp nest : codes[position].front())
-      stream << print(nest);
+      stream << print(nest, lines);
     share.weight -= weight;
   }
   return shares;
@@ -202,13 +225,16 @@ static void compileShares(MutableArrayRef<Share> shares, CompileShare compile, C
 
 FailureOr<SmallVector<ObjectBytes>> mlir::epl::compileNests(ModuleOp module, unsigned threads,
                                                             const KernelProgress &progress,
-                                                            CompileShare compile) {
+                                                            CompileShare compile, Lines lines) {
   SmallVector<func::FuncOp> nests = getNests(module);
   if (nests.empty())
     return SmallVector<ObjectBytes>();
   std::vector<Code> codes = collectCodes(nests);
   findLists(module, codes);
-  SmallVector<Share> shares = deal(codes, threads);
+  if (lines == Lines::ofUser)
+    for (func::FuncOp nest : nests)
+      setLines(nest, getKernel(nest));
+  SmallVector<Share> shares = deal(codes, threads, lines);
   Counter counter(progress, codes.size());
   compileShares(shares, compile, counter);
   SmallVector<ObjectBytes> objects;

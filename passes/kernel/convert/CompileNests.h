@@ -15,10 +15,15 @@ using ObjectBytes = SmallVector<char, 0>;
 using CompileShare =
     function_ref<FailureOr<ObjectBytes>(StringRef text, std::string &error, function_ref<void()> compiled)>;
 
+/// Whether the text of nests has the user's source line of each op as its location.
+enum class Lines : bool { none, ofUser };
+
 /// Compiles the nests of a module's kernels on `threads` threads, and erases them. A kernel whose nest is the
-/// code of another one's gets `symbol`; what launches run that could be one has `kListAttr`. Gives what each
-/// thread has made: nothing if there are no nests. Fails with an error at the module.
+/// code of another one's gets `symbol`, and has that one's lines; what launches run that could be one has
+/// `kListAttr`. Gives what each thread has made: nothing if there are no nests. Fails with an error at the
+/// module.
 FailureOr<SmallVector<ObjectBytes>> compileNests(ModuleOp module, unsigned threads,
-                                                 const KernelProgress &progress, CompileShare compile);
+                                                 const KernelProgress &progress, CompileShare compile,
+                                                 Lines lines = Lines::none);
 
 } // namespace mlir::epl

@@ -15,6 +15,7 @@
 #include "mlir/Dialect/Arith/Transforms/Passes.h"
 #include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/Transforms/Passes.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Math/Transforms/Passes.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -110,7 +111,8 @@ static DialectRegistry makeRegistry() {
 
 std::unique_ptr<llvm::Module> mlir::epl::convertToLlvm(StringRef text, const FloatSupport &floats,
                                                        const llvm::TargetMachine &machine,
-                                                       llvm::LLVMContext &llvmContext, std::string &error) {
+                                                       llvm::LLVMContext &llvmContext, std::string &error,
+                                                       Lines lines) {
   MLIRContext context(makeRegistry(), MLIRContext::Threading::DISABLED);
   ScopedDiagnosticHandler handler(&context, [&](Diagnostic &diagnostic) {
     if (error.empty())
@@ -123,6 +125,8 @@ std::unique_ptr<llvm::Module> mlir::epl::convertToLlvm(StringRef text, const Flo
   PassManager pm(&context);
   pm.enableVerifier(false);
   addConversions(pm, floats);
+  if (lines == Lines::ofUser)
+    pm.addPass(LLVM::createDIScopeForLLVMFuncOpPass({LLVM::DIEmissionKind::DebugDirectivesOnly}));
   if (failed(pm.run(*module)))
     return nullptr;
   std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(*module, llvmContext);

@@ -25,11 +25,12 @@ struct FloatSupport {
   bool hasMaxima = false, hasExp = false;
 };
 
-/// A module of loop nests, as text, in LLVM's IR for a machine. Shares nothing with other calls but
-/// `llvmContext`. Null on failure, of which `error` says why.
+/// A module of loop nests, as text, in LLVM's IR for a machine, with the lines of its text. Shares nothing
+/// with other calls but `llvmContext`. Null on failure, of which `error` says why.
 std::unique_ptr<llvm::Module> convertToLlvm(StringRef text, const FloatSupport &floats,
                                             const llvm::TargetMachine &machine,
-                                            llvm::LLVMContext &llvmContext, std::string &error);
+                                            llvm::LLVMContext &llvmContext, std::string &error,
+                                            Lines lines = Lines::none);
 
 /// Runs passes on a module, by their names in LLVM's pipelines. On failure `error` says why.
 LogicalResult runLlvmPasses(StringRef pipeline, llvm::Module &module, llvm::TargetMachine &machine,

@@ -35,10 +35,12 @@ struct CodegenGpu : mlir::epl::impl::CodegenGpuBase<CodegenGpu> {
     FailureOr<GpuTarget> target = getGpuTarget(getOperation(), gpu);
     if (failed(target))
       return signalPassFailure();
+    Lines lines = lineInfo ? Lines::ofUser : Lines::none;
     auto compile = [&](StringRef text, std::string &error, function_ref<void()> compiled) {
-      return compilePtx(text, *target, error, compiled);
+      return compilePtx(text, *target, error, compiled, lines);
     };
-    FailureOr<SmallVector<ObjectBytes>> modules = compileNests(getOperation(), threads, progress, compile);
+    FailureOr<SmallVector<ObjectBytes>> modules =
+        compileNests(getOperation(), threads, progress, compile, lines);
     if (failed(modules))
       return signalPassFailure();
     if (!modules->empty() && failed(addBinary(*modules, *target)))

@@ -17,7 +17,9 @@
 #include "passes/kernel/convert/ToLlvm.h"
 #include "passes/kernel/gpu/DeviceMath.h"
 
+#include "llvm/IR/DebugInfoMetadata.h"
 #include "llvm/IR/IRBuilder.h"
+#include "llvm/IR/InstIterator.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
 #include "llvm/IR/Module.h"
 #include "llvm/MC/TargetRegistry.h"
@@ -61,6 +63,8 @@ public:
                                                   *nest.getParent())),
         b(llvm::BasicBlock::Create(nest.getContext(), "", &entry)) {
     entry.setCallingConv(llvm::CallingConv::PTX_Kernel);
+    if (llvm::DISubprogram *lines = nest.getSubprogram())
+      setLine(*lines);
   }
 
   // For one launch: the parameters are those of the nest, but for the last two, and its conditions.
@@ -131,6 +135,13 @@ private:
     condition->addIncoming(conditions, before);
     condition->addIncoming(b.CreateConstGEP1_64(b.getInt64Ty(), condition, 2), flag);
     b.CreateCondBr(b.CreateICmpEQ(b.CreateZExt(value, b.getInt64Ty()), expected), next, done);
+  }
+
+  // What the entry does by itself is of the line of its nest.
+  void setLine(const llvm::DISubprogram &lines) {
+    auto *own = llvm::MDNode::replaceWithDistinct(lines.clone());
+    entry.setSubprogram(own);
+    b.SetCurrentDebugLocation(llvm::DILocation::get(nest.getContext(), own->getLine(), 0, own));
   }
 
   // The launch of this block in a list.
@@ -219,8 +230,20 @@ static void prepareFunctions(llvm::Module &module) {
   module.addModuleFlag(llvm::Module::Override, "nvvm-reflect-ftz", 1);
 }
 
+// Instructions that came from another function have its line, and no trace of how they came: all of a kernel
+// is one function, and PTX 7.0 has no word for more.
+static void flattenLines(llvm::Module &module) {
+  for (llvm::Function &function : module)
+    for (llvm::Instruction &instruction : llvm::instructions(function))
+      if (const llvm::DILocation *line = instruction.getDebugLoc(); line && function.getSubprogram()) {
+        auto *scope =
+            llvm::DILexicalBlockFile::get(module.getContext(), function.getSubprogram(), line->getFile(), 0);
+        instruction.setDebugLoc(llvm::DILocation::get(module.getContext(), line->getLine(), 0, scope));
+      }
+}
+
 FailureOr<ObjectBytes> mlir::epl::compilePtx(StringRef text, const GpuTarget &target, std::string &error,
-                                             function_ref<void()> compiled) {
+                                             function_ref<void()> compiled, Lines lines) {
   llvm::LLVMContext context;
   FloatSupport floats{/*convertsBf16=*/true, /*convertsHalf=*/true, /*hasRegisters=*/true,
                       /*hasMaxima=*/true, /*hasExp=*/true};
@@ -229,7 +252,7 @@ FailureOr<ObjectBytes> mlir::epl::compilePtx(StringRef text, const GpuTarget &ta
     error = "this LLVM has no backend for PTX";
     return failure();
   }
-  std::unique_ptr<llvm::Module> code = convertToLlvm(text, floats, *machine, context, error);
+  std::unique_ptr<llvm::Module> code = convertToLlvm(text, floats, *machine, context, error, lines);
   if (!code)
     return failure();
   addEntries(*code);
@@ -241,14 +264,79 @@ FailureOr<ObjectBytes> mlir::epl::compilePtx(StringRef text, const GpuTarget &ta
                        "instcombine<no-verify-fixpoint>,simplifycfg,early-cse,infer-address-spaces)";
   if (failed(runLlvmPasses(pipeline, *code, *machine, error)))
     return failure();
+  flattenLines(*code);
   return emitCode(*code, *machine, llvm::CodeGenFileType::AssemblyFile, compiled);
 }
 
 // What stands once at the top of a module.
 static constexpr StringLiteral kHeaderEnd = ".address_size 64";
 
+namespace {
+
+// The files that modules number, each by itself: `.file 1 "model.py"` stands at their end, `.loc 1 7 0`
+// between instructions.
+class FileTable {
+public:
+  // A module as it is in one with others: its files are in the table.
+  std::string take(StringRef module) {
+    llvm::StringMap<unsigned> numbers;
+    for (StringRef rest = module; !rest.empty();) {
+      auto [line, next] = rest.split('\n');
+      if (auto [number, name] = getFile(line); !name.empty())
+        numbers[number] = add(name);
+      rest = next;
+    }
+    if (numbers.empty())
+      return module.str();
+    std::string text;
+    for (StringRef rest = module; !rest.empty();) {
+      auto [line, next] = rest.split('\n');
+      takeLine(line, numbers, text);
+      rest = next;
+    }
+    return text;
+  }
+
+  std::string print() const {
+    std::string text;
+    for (auto [index, name] : llvm::enumerate(names))
+      text += (kFile + Twine(index + 1) + " " + name + "\n").str();
+    return text;
+  }
+
+private:
+  static constexpr StringLiteral kFile = "\t.file\t", kLine = "\t.loc\t", kSection = "\t.section\t.debug";
+
+  // The number and the name in quotes that a line gives a file.
+  static std::pair<StringRef, StringRef> getFile(StringRef line) {
+    return line.consume_front(kFile) ? line.split(' ') : std::pair<StringRef, StringRef>();
+  }
+  unsigned add(StringRef name) {
+    auto found = llvm::find(names, name);
+    if (found == names.end())
+      found = names.insert(names.end(), name.str());
+    return unsigned(found - names.begin()) + 1;
+  }
+  // Without sections for debuggers, which are empty, and once are too often already.
+  static void takeLine(StringRef line, const llvm::StringMap<unsigned> &numbers, std::string &text) {
+    if (line.starts_with(kFile) || line.starts_with(kSection))
+      return;
+    if (StringRef rest = line; rest.consume_front(kLine)) {
+      auto [number, place] = rest.split(' ');
+      text += (kLine + Twine(numbers.lookup(number)) + " " + place + "\n").str();
+    } else {
+      (text += line) += '\n';
+    }
+  }
+
+  std::vector<std::string> names;
+};
+
+} // namespace
+
 FailureOr<std::string> mlir::epl::joinPtx(ArrayRef<ObjectBytes> modules, std::string &error) {
   std::string joined;
+  FileTable files;
   for (const ObjectBytes &module : modules) {
     auto [header, body] = StringRef(module.data(), module.size()).split(kHeaderEnd);
     if (header.size() == module.size()) {
@@ -257,9 +345,9 @@ FailureOr<std::string> mlir::epl::joinPtx(ArrayRef<ObjectBytes> modules, std::st
     }
     if (joined.empty())
       joined = header.str() + kHeaderEnd.str();
-    joined += body;
+    joined += files.take(body);
   }
-  return joined;
+  return joined + files.print();
 }
 
 unsigned mlir::epl::getPtxVersion(StringRef ptx) {

@@ -134,8 +134,9 @@ Value StageEmitter::combineLanes(const Accumulator &accumulator, Value value) {
 void StageEmitter::finishReductions(ArrayRef<Value> accumulated) {
   Value result;
   for (auto [accumulator, last] : llvm::zip_equal(accumulators, accumulated)) {
-    Value value = combineLanes(accumulator, last);
     Root &root = *accumulator.root;
+    b.setLoc(root.reduction.getLoc());
+    Value value = combineLanes(accumulator, last);
     if (isSplit(accumulator.combiner) && !accumulator.isNan) {
       result = value; // its NaN follows
       continue;

@@ -186,6 +186,7 @@ void StageEmitter::addToSums(Root &root, ArrayRef<Value> terms) {
 }
 
 void StageEmitter::finishSum(Root &root, unsigned result, Value sum, Value shared, Value buffer, bool adds) {
+  b.setLoc(root.reduction.getLoc());
   Operation *combiner = matchCombiner(root.reduction, result);
   auto combineTwo = [&](Value lhs, Value rhs) { return combine(combiner, lhs, rhs); };
   if (hasLanes() && root.reduced.back())

@@ -81,6 +81,22 @@ TEST(PtxModule, DoesNothingWhereAConditionDoesNotHold) {
   EXPECT_FALSE(runsUnder({{true, true}, {false, false}, {true, false}}));
 }
 
+// Each module numbers its files from 1 on; in one module with others they have numbers of their own.
+TEST(PtxModule, JoinsTheFilesOfModules) {
+  std::string error;
+  SmallVector<ObjectBytes> modules;
+  for (std::string text :
+       {".address_size 64\n\t.loc\t1 7 0\n\t.loc\t2 8 0\n\t.section\t.debug_macinfo\t{\t}\n"
+        "\t.file\t1 \"a.py\"\n\t.file\t2 \"b c.py\"\n",
+        ".address_size 64\n\t.loc\t1 9 0\n\t.loc\t2 10 0\n\t.file\t1 \"d.py\"\n"
+        "\t.file\t2 \"a.py\"\n"})
+    modules.emplace_back(text.begin(), text.end());
+  FailureOr<std::string> joined = joinPtx(modules, error);
+  ASSERT_TRUE(succeeded(joined)) << error;
+  EXPECT_EQ(*joined, ".address_size 64\n\t.loc\t1 7 0\n\t.loc\t2 8 0\n\n\t.loc\t3 9 0\n\t.loc\t1 10 0\n"
+                     "\t.file\t1 \"a.py\"\n\t.file\t2 \"b c.py\"\n\t.file\t3 \"d.py\"\n");
+}
+
 TEST(PtxModule, RefusesTextThatIsNoModule) {
   std::string error, text = "nothing";
   EXPECT_TRUE(failed(joinPtx(ObjectBytes(text.begin(), text.end()), error)));
