@@ -2,10 +2,10 @@
 
     pack.py FOLDER [--models gpt cnn] [--programs 200]
 
-In it are `run.sh`, which runs all of it; `bin/epl-run`, and the plugin for GPUs; tests of what the plugin
-relies on of a driver; and of each step of test/models, and of random programs, a plan for one, two and four
-devices of a GPU, the step's inputs, and a plan of the same step for one CPU device in plain loops, whose
-results are the answers. `scripts/test-gpu --pack` calls this.
+In it are `run.sh`, which runs all of it; `bin/epl-run`, `bin/epl-plan` and the plugin for GPUs; tests of
+what the plugin relies on of a driver; and of each step of test/models, and of random programs, a plan for
+one, two and four devices of a GPU, the step's inputs, and a plan of the same step for one CPU device in
+plain loops, whose results are the answers. `scripts/test-gpu --pack` calls this.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from run import make_case, put_on_card  # noqa: E402
 import epl  # noqa: E402
 from test_models import NAMES  # noqa: E402
 
-PROGRAMS = ("bin/epl-run", "bin/EplCardTests", "lib/libepl_cuda.so")
+PROGRAMS = ("bin/epl-run", "bin/epl-plan", "bin/EplCardTests", "lib/libepl_cuda.so")
 LEVEL = "x86-64-v3"  # of the CPU that computes the answers
 COUNTS = (1, 2, 4)
 LIMIT = 64 << 20

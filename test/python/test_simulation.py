@@ -14,6 +14,7 @@ import pytest
 
 import epl
 from pipeline_steps import skipping, stages
+from test_cuda import run_on
 
 ROOT = Path(__file__).parents[2]
 BIN = ROOT / "build" / "bin"
@@ -155,6 +156,32 @@ def test_simulate_takes_a_roofline_or_a_timeline(tmp_path: Path) -> None:
     assert recorded.measured > 0
     assert recorded.makespan > 0
     assert "messages from mesh 1" in str(recorded)
+
+
+CARDS = """
+import jax.numpy as jnp
+import epl
+from pipeline_steps import stages
+config = {"pipeline.num_micro_batch": 4}
+step = epl.parallelize(stages, state="ws", batch="x", devices="cuda:0x2", config=config)
+made = step.lower([jnp.eye(4) for _ in range(2)], jnp.ones((8, 4))).compile()
+predicted = made.simulate().makespan
+assert predicted == made.simulate(card="h100").makespan
+slow = {"kind": "h100", "gpu": {"launch_ns": 1000000}}
+with open("slow.json", "w") as file:
+    file.write(str(slow).replace("'", '"'))
+assert made.simulate(card="slow.json").makespan > 100 * predicted
+try:
+    made.simulate(card="cpu")
+except epl.Error as error:
+    print(error)
+"""
+
+
+@pytest.mark.skipif(not (ROOT / "build/lib/libepl_cuda.so").exists(), reason="built without CUDA's headers")
+def test_commands_of_gpus_take_what_a_card_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert '"cpu" is no GPU, expected one of "a100"' in run_on(1, CARDS, tmp_path)
 
 
 def test_what_is_no_timeline_is_an_error(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 #include "runtime/plan/format/Error.h"
 #include "runtime/plan/format/Reader.h"
+#include "runtime/plan/model/Cost.h"
 #include "runtime/plan/model/Names.h"
 #include "runtime/plan/model/Parts.h"
 
@@ -76,8 +77,15 @@ private:
     return medians;
   }
 
+  /// Whether a step may do without a command: in a branch; on a GPU where another one has done it, as the
+  /// second half of an all-reduce that was a call of NCCL.
+  static bool mayBeSkipped(const plan::PlanT &part, uint32_t index) {
+    const plan::CommandT &command = *part.commands[index];
+    return !command.guards.empty() || (part.device_kind == "cuda" && kindOf(command) != CommandKind::compute);
+  }
+
   double medianOf(const plan::PlanT &part, uint32_t command, std::vector<double> durations) const {
-    bool isSkipped = durations.empty() && !part.commands[command]->guards.empty();
+    bool isSkipped = durations.empty() && mayBeSkipped(part, command);
     if (durations.empty() && !isSkipped)
       throw PlanError("timeline \"" + name + "\" has no " + commandName(part, command) +
                       ": it is of another plan, or of no whole step");
@@ -119,7 +127,7 @@ private:
       }
     for (size_t part = 0; part < parts.size(); ++part)
       for (uint32_t command = 0; command < seen[part].size(); ++command)
-        if (!seen[part][command] && parts[part]->commands[command]->guards.empty())
+        if (!seen[part][command] && !mayBeSkipped(*parts[part], command))
           return false;
     return true;
   }

@@ -81,7 +81,7 @@ static Prices pricesByCard(const plan::PlanT &plan, const MachineOptions &option
   machine::Machine card = cardOf(options.card);
   Prices prices{.commands = {}, .machine = describe(card), .card = card.kind};
   prices.machine += options.card.empty() ? " (which --card may change)" : "";
-  for (const std::vector<CommandTime> &times : timesOnCards(plan, card, enqueued)) {
+  for (const std::vector<CommandTime> &times : timesOnCards(plan, card, enqueued, options.devices)) {
     std::vector<Price> &own = prices.commands.emplace_back();
     for (const CommandTime &time : times)
       own.push_back({time.nanoseconds, time.compute, limitName(time.limit)});
@@ -91,8 +91,9 @@ static Prices pricesByCard(const plan::PlanT &plan, const MachineOptions &option
 
 Prices pricesOf(const plan::PlanT &plan, const MachineOptions &options, Enqueued enqueued) {
   bool isGpu = plan.device_kind == "cuda";
-  if (!isGpu && !options.card.empty())
-    throw Error("--card: the plan is for \"" + plan.device_kind + "\" devices, expected a plan for GPUs");
+  if (!isGpu && !(options.card + options.devices).empty())
+    throw Error(std::string(options.card.empty() ? "--devices" : "--card") + ": the plan is for \"" +
+                plan.device_kind + "\" devices, expected a plan for GPUs");
   if (isGpu && (options.gflops > 0) != (options.gbps > 0))
     throw Error("the plan is for GPUs, which are not measured here: expected both --gflops and --gbps, or a "
                 "--card");

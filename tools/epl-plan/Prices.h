@@ -15,6 +15,7 @@ namespace epl::runtime::tool {
 struct MachineOptions {
   double gflops = 0, gbps = 0; // of a device
   std::string card;            // of plans for GPUs: a kind or a machine file
+  std::string devices;         // of plans for GPUs, what they run on if not as they say
 };
 
 /// The options of the programs that predict times.

@@ -192,6 +192,9 @@ int main(int argc, char **argv) {
       ->type_name("KIND")
       ->excludes("--devices");
   addMachineOptions(*explainCommand, options.machine);
+  explainCommand->add_option("--devices", options.machine.devices,
+                             "Of a plan for GPUs, the cards that times are predicted for (cuda:0-3), if they "
+                             "are others than its layout says");
   explainCommand->add_option("--trace", options.trace,
                              "A timeline of this plan (compiled.trace, epl-run --trace): its times are shown "
                              "instead of estimates");

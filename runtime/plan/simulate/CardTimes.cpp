@@ -21,23 +21,34 @@ constexpr double kBytesInFlight = 32; // of a thread
 constexpr double kNanoseconds = 1e9;  // in a second
 constexpr double kFlopsOfMultiplyAdd = 2;
 
-/// How many devices are on each card, as the layout says: "cuda:0-1x2 = data 4". Without it all are on one.
-struct Cards {
-  explicit Cards(const plan::PlanT &plan) : each(plan.devices) {
+/// The devices of a plan. A layout ("cuda:0-1x2 = data 4") is for people: where it says nothing, as in plans
+/// that were written by hand, all are on one card.
+Devices devicesOf(const plan::PlanT &plan, const std::string &given) {
+  Devices all{.kind = plan.device_kind, .count = plan.devices};
+  if (given.empty()) {
     try {
       Devices devices = Devices::parse(plan.layout.substr(0, plan.layout.find(" = ")));
-      acrossProcesses = devices.processes > 1;
-      if (devices.kind == plan.device_kind && devices.count == plan.devices)
-        each = devices.count / std::max({uint32_t(devices.cards.size()), devices.processes, 1U});
+      return devices.kind == all.kind && devices.count == all.count ? devices : all;
     } catch (const Error &) {
-      // A layout is for people: a plan that was written by hand may say anything.
+      return all;
     }
   }
+  Devices devices = Devices::parse(given);
+  if (devices.kind != all.kind || devices.count != all.count)
+    throw Error("devices are \"" + given + "\", expected " + std::to_string(all.count) + " of " + all.kind);
+  return devices;
+}
+
+/// How many devices are on each card.
+struct Cards {
+  explicit Cards(const Devices &devices)
+      : each(devices.count / std::max({uint32_t(devices.cards.size()), devices.processes, 1U})),
+        acrossProcesses(devices.processes > 1) {}
 
   uint32_t cardOf(uint32_t device) const { return device / each; }
 
   uint32_t each;
-  bool acrossProcesses = false;
+  bool acrossProcesses;
 };
 
 /// The sectors that ascending ranges touch, each once; in bytes.
@@ -241,8 +252,8 @@ const char *limitMeaning(Limit limit) {
 }
 
 std::vector<std::vector<CommandTime>> timesOnCards(const plan::PlanT &plan, const machine::Machine &gpu,
-                                                   Enqueued enqueued) {
-  Cards cards(plan);
+                                                   Enqueued enqueued, const std::string &devices) {
+  Cards cards(devicesOf(plan, devices));
   std::vector<const plan::PlanT *> parts = meshPlansOf(plan);
   std::vector<std::vector<MessageEnds>> channels = channelsOf(plan);
   std::vector<std::vector<uint32_t>> cardsOfPart;

@@ -53,10 +53,10 @@ struct CommandTime {
 /// How commands are enqueued: as a graph, which has a launch for each list, or one by one, as in a timeline.
 enum class Enqueued : uint8_t { asGraph, oneByOne };
 
-/// What each command of each part of a plan for GPUs takes. Needs a verified plan; the cards are those that
-/// its layout names.
+/// What each command of each part of a plan for GPUs takes. Needs a verified plan. `devices`: what it runs
+/// on, as many as it is for; empty: what its layout names. Throws Error if they are no such devices.
 std::vector<std::vector<CommandTime>> timesOnCards(const plan::PlanT &plan, const machine::Machine &gpu,
-                                                   Enqueued enqueued);
+                                                   Enqueued enqueued, const std::string &devices = "");
 
 } // namespace epl::runtime
 

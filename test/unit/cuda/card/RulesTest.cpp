@@ -4,12 +4,26 @@
 #include "test/unit/cuda/card/Card.h"
 
 #include <atomic>
+#include <dlfcn.h>
+#include <iostream>
 #include <thread>
 
 namespace epl::runtime::cuda::test {
 namespace {
 
 class Rules : public CardTest {};
+
+/// Who measures asks which card it was, or whether it was one.
+TEST_F(Rules, ACardHasAName) {
+  void *driver = dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD); // the plugin has no use for names
+  ASSERT_NE(driver, nullptr);
+  auto *getName = reinterpret_cast<CUresult (*)(char *, int, CUdevice)>(dlsym(driver, "cuDeviceGetName"));
+  ASSERT_NE(getName, nullptr);
+  char name[256] = {};
+  ASSERT_EQ(getName(name, sizeof(name), 0), CUDA_SUCCESS);
+  EXPECT_STRNE(name, "");
+  std::cout << "card: " << name << '\n';
+}
 
 TEST_F(Rules, StreamsComeBehindEvents) {
   CUdeviceptr x = filled(1), y = filled(2), z = filled(3);
