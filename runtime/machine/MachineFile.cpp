@@ -107,6 +107,7 @@ private:
     if (!object.is_object())
       throw fail("\"" + name + "\" is " + object.dump() + ", expected an object");
     std::vector<std::string> names;
+    names.reserve(section.entries.size());
     for (const Entry &entry : section.entries)
       names.emplace_back(entry.name);
     checkNames(object, name + ".", names);

@@ -32,6 +32,7 @@ std::vector<Sum> sumsOf(const std::vector<Price> &prices, const std::vector<doub
     sum.measured += measured ? (*measured)[command] : 0;
   }
   std::vector<Sum> sums;
+  sums.reserve(byName.size());
   for (auto &[_, sum] : byName)
     sums.push_back(std::move(sum));
   std::ranges::sort(sums, {}, [](const Sum &sum) { return std::pair(-sum.predicted, sum.name); });

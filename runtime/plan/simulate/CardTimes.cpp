@@ -257,6 +257,7 @@ std::vector<std::vector<CommandTime>> timesOnCards(const plan::PlanT &plan, cons
   std::vector<const plan::PlanT *> parts = meshPlansOf(plan);
   std::vector<std::vector<MessageEnds>> channels = channelsOf(plan);
   std::vector<std::vector<uint32_t>> cardsOfPart;
+  cardsOfPart.reserve(parts.size());
   for (size_t part = 0; part < parts.size(); ++part)
     cardsOfPart.push_back(cardsOf(plan, part, cards));
   auto isRemote = [&](size_t part, const plan::CommandT &command) {
