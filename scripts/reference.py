@@ -38,7 +38,8 @@ def config_page() -> Iterator[str]:
             category = name.partition(".")[0]
             yield f"\n## {category}\n"
         kind = type(key.default).__name__
-        allowed = ", one of " + ", ".join(f'`"{word}"`' for word in key.allowed) if key.allowed else ""
+        words = ", or " if isinstance(key.default, bool) else ", one of "
+        allowed = words + ", ".join(f'`"{word}"`' for word in key.allowed) if key.allowed else ""
         effect = "" if key.has_effect else " No effect yet."
         default = f'"{key.default}"' if isinstance(key.default, str) else key.default
         yield f"- `{name}`: {kind}{allowed}, default `{default}`, environment `{environment_name(name)}`."

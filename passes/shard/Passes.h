@@ -32,6 +32,16 @@ inline llvm::cl::ValuesClass getRecomputeModes() {
       clEnumValN(RecomputeMode::automatic, "auto", "the narrowest values are kept"));
 }
 
+/// In which type devices exchange gradients of f32.
+enum class GradientType { f32, f16, bf16 };
+
+/// Their names in options.
+inline llvm::cl::ValuesClass getGradientTypes() {
+  return llvm::cl::values(clEnumValN(GradientType::f32, "f32", "as they are"),
+                          clEnumValN(GradientType::f16, "f16", "rounded to f16, scaled"),
+                          clEnumValN(GradientType::bf16, "bf16", "rounded to bf16"));
+}
+
 #define GEN_PASS_DECL
 #include "passes/shard/Passes.h.inc"
 
@@ -75,6 +85,12 @@ struct ShardOptions : PassPipelineOptions<ShardOptions> {
                                 llvm::cl::desc("Share among the devices of a split what all would compute "
                                                "whole between its sums and its products"),
                                 llvm::cl::init(false)};
+  Option<GradientType> gradientType{*this, "gradient-type",
+                                    llvm::cl::desc("In which type devices exchange gradients of f32"),
+                                    llvm::cl::init(GradientType::f32), getGradientTypes()};
+  Option<int64_t> gradientScale{*this, "gradient-scale",
+                                llvm::cl::desc("What gradients are multiplied by before they are f16"),
+                                llvm::cl::init(128)};
   Option<bool> sparseAsDense{
       *this, "sparse-as-dense",
       llvm::cl::desc("Sum gradients of tables whole, also where to exchange the rows that "

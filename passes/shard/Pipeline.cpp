@@ -67,6 +67,8 @@ void mlir::epl::buildLocalizePipeline(OpPassManager &pm, const ShardOptions &opt
     pm.addPass(createSplitBackwardPass());
   if (options.owners)
     pm.addPass(createAssignOwnersPass({options.explainSharding}));
+  if (options.gradientType != GradientType::f32) // whoever gets a sum, which owners decide
+    pm.addPass(createNarrowGradientsPass({options.gradientType, options.gradientScale}));
   pm.addPass(createFormTasksPass());
   pm.addPass(createVerifyTasksPass());
 }

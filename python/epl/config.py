@@ -52,6 +52,7 @@ class Config:
         _check_stages(resolved)
         _check_schedule(resolved)
         _check_owner(resolved)
+        _check_communication(resolved)
         _check_files(resolved)
         _check_cards(resolved)
         object.__setattr__(self, "_values", resolved)
@@ -158,15 +159,19 @@ def _checked(what: str, spec: Key, value: Any) -> Value:
     if spec.default == "dynamic":  # the one key that is a word or a number
         return _loss_scale(what, value)
     if isinstance(spec.default, bool):
-        return _boolean(what, value)
+        return _boolean(what, spec, value)
     if isinstance(spec.default, int):
         return _integer(what, spec, value)
     return _word(what, spec, value)
 
 
-def _boolean(what: str, value: Any) -> bool:
+def _boolean(what: str, spec: Key, value: Any) -> Value:
+    word = value.strip().lower() if isinstance(value, str) else None
+    if word in spec.allowed:
+        return str(word)
     if not isinstance(value, (bool, np.bool_)):
-        raise ConfigError(f"{what} must be True or False, found {value!r}")
+        choices = ["True", "False", *(f'"{choice}"' for choice in spec.allowed)]
+        raise ConfigError(f"{what} must be {', '.join(choices[:-1])} or {choices[-1]}, found {value!r}")
     return bool(value)
 
 
@@ -239,6 +244,17 @@ def _check_owner(resolved: Mapping[str, Value]) -> None:
         raise ConfigError(
             f'"zero.owner" = {_shown(resolved["zero.owner"])} gives each state to one device, '
             f'"zero.level" = {_shown(resolved["zero.level"])} cuts it for all: choose one'
+        )
+
+
+def _check_communication(resolved: Mapping[str, Value]) -> None:
+    """A scale is one of f16."""
+    scale, fp16 = resolved["communication.fp16_scale"], resolved["communication.fp16"]
+    if scale != KEYS["communication.fp16_scale"].default and fp16 is not True:
+        why = "bf16 has the range of f32, and no scale" if fp16 else "gradients are sent as they are"
+        raise ConfigError(
+            f'"communication.fp16_scale" is of gradients that are sent as f16, found {scale} and '
+            f'"communication.fp16" = {_shown(fp16)}: {why}; set that to True, or leave the scale out'
         )
 
 

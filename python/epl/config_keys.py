@@ -12,6 +12,7 @@ class Key:
     """A setting: its default, which fixes its type, its meaning, and the values allowed.
 
     `allowed` holds lower-case words; if it is empty, all values of the type are, and strings keep their case.
+    Where the default is a bool, they are allowed beside True and False.
     `has_effect` says whether anything but the default is taken in this version. `instead`: of a key of EPL
     that means nothing here, the reason and what to do. `least`: the lowest number allowed.
     """
@@ -76,8 +77,21 @@ KEYS: dict[str, Key] = {
         has_effect=True,
         least=1,
     ),
-    "communication.fp16": Key(False, "Sum gradients in 16 bits."),
-    "communication.fp16_scale": Key(128, "What gradients are multiplied by before they become 16 bits."),
+    "communication.fp16": Key(
+        False,
+        "Send gradients of f32 in 16 bits where devices sum them: True as f16, scaled by "
+        "communication.fp16_scale; bf16 as bf16, which has the range of f32. CPUs add them up in f32 and "
+        "round the sum, NCCL adds in 16 bits. Losses, statistics and other types stay what they are.",
+        ("bf16",),
+        has_effect=True,
+    ),
+    "communication.fp16_scale": Key(
+        128,
+        "With communication.fp16 = True: what gradients are multiplied by before they become f16; the sum is "
+        "divided by it. f16 ends at 65504, so that sums beyond 511 are infinite with 128.",
+        has_effect=True,
+        least=1,
+    ),
     "communication.clip_after_allreduce": Key(
         False,
         "Clip the summed gradients, not those of each device.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import pickle
 import string
 
@@ -67,6 +68,8 @@ def test_any_unknown_key_is_an_error_that_suggests_a_known_one(key: str) -> None
         ("pipeline.num_micro_batch", "4"),
         ("pipeline.num_micro_batch", True),
         ("communication.fp16", 1),
+        ("communication.fp16", "f16"),
+        ("communication.fuse", "bf16"),
         ("zero.level", 1),
         ("amp.loss_scale", False),
         ("cluster.machine", ""),
@@ -108,10 +111,12 @@ def test_cards_are_a_list(cards: str, message: str) -> None:
         epl.Config({"cluster.run_visible_devices": cards})
 
 
-def test_keys_without_effect_are_one_error() -> None:
+def test_keys_without_effect_are_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = dataclasses.replace(KEYS["communication.fuse"], has_effect=False)
+    monkeypatch.setitem(KEYS, "communication.fuse", key)
     with pytest.raises(epl.ConfigError, match="without effect in this version") as error:
-        epl.Config({"communication.fp16": True, "offload.level": "v0", "optimizer.num_apply_group": 1})
-    assert '"communication.fp16"' in str(error.value)
+        epl.Config({"communication.fuse": False, "offload.level": "v0", "optimizer.num_apply_group": 1})
+    assert '"communication.fuse"' in str(error.value)
     assert '"offload.level"' in str(error.value)
     assert "optimizer.num_apply_group" not in str(error.value)
 
@@ -130,6 +135,9 @@ def test_environment_values_are_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EPL_COMMUNICATION_MAX_SPLITS", "5")
     monkeypatch.setenv("EPL_COMMUNICATION_GRADIENTS_REDUCE_METHOD", "Mean")
     assert not any(epl.Config()[key] != spec.default for key, spec in KEYS.items())
+    for text, value in (("TRUE", True), ("BF16", "bf16")):
+        monkeypatch.setenv("EPL_COMMUNICATION_FP16", text)
+        assert epl.Config()["communication.fp16"] == value
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from pathlib import Path
@@ -431,11 +432,13 @@ def test_a_scaled_loss_works() -> None:
     run(scaled_loss, S + 1, X)
 
 
-def test_later_and_never_are_one_error() -> None:
+def test_later_and_never_are_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = dataclasses.replace(KEYS["communication.fuse"], has_effect=False)
+    monkeypatch.setitem(KEYS, "communication.fuse", key)
     with pytest.raises(epl.ConfigError) as error:
-        epl.Config({"communication.fp16": True, "offload.level": "v0", "optimizer.num_apply_group": 4})
+        epl.Config({"communication.fuse": False, "offload.level": "v0", "optimizer.num_apply_group": 4})
     assert str(error.value).startswith(
-        'known, but without effect in this version: "communication.fp16"; EPL\'s, not here: "offload.level'
+        'known, but without effect in this version: "communication.fuse"; EPL\'s, not here: "offload.level'
     )
 
 

@@ -53,6 +53,10 @@ std::string Options::describe() const {
     text += " --owners";
   if (sequenceParallel)
     text += " --sequence-parallel";
+  if (gradientType != GradientType::f32)
+    text += gradientType == GradientType::f16 ? " --gradient-type=f16" : " --gradient-type=bf16";
+  if (gradientType == GradientType::f16)
+    text += " --gradient-scale=" + std::to_string(gradientScale);
   if (sparseAsDense)
     text += " --sparse-as-dense";
   if (!fuseCollectives)
@@ -266,6 +270,18 @@ static void addParallelism(CLI::App &app, Options &options) {
 
 /// How devices exchange values.
 static void addCommunication(CLI::App &app, Options &options) {
+  const std::map<std::string, GradientType> gradientTypes = {
+      {"f32", GradientType::f32}, {"f16", GradientType::f16}, {"bf16", GradientType::bf16}};
+  app.add_option(
+         "--gradient-type", options.gradientType,
+         "in which type devices exchange gradients of f32: f16 (multiplied by --gradient-scale before, "
+         "divided by it after), bf16, f32 (default)")
+      ->transform(tool::isOneOf(gradientTypes))
+      ->type_name("TYPE");
+  app.add_option("--gradient-scale", options.gradientScale,
+                 "what gradients are multiplied by before they are rounded to f16")
+      ->check(CLI::Range(int64_t(1), int64_t(1) << 15).description(""))
+      ->capture_default_str();
   app.add_flag(
       "--sparse-as-dense", options.sparseAsDense,
       "sum gradients of tables whole; without it devices exchange the rows that a batch looks up, and "

@@ -41,7 +41,9 @@ struct Options {
   ZeroLevel zero = ZeroLevel::off;
   bool owners = false; ///< each parameter with its optimizer's state belongs to one device
   bool sequenceParallel = false;
-  bool sparseAsDense = false; ///< gradients of tables are summed whole
+  GradientType gradientType = GradientType::f32; ///< in which devices exchange gradients of f32
+  int64_t gradientScale = 128;                   ///< what those of f16 are multiplied by
+  bool sparseAsDense = false;                    ///< gradients of tables are summed whole
   bool fuseCollectives = true;
   bool fuseBroadcasts = true;    ///< if collectives are joined
   bool sequential = false;       ///< the commands of a device are run in program order

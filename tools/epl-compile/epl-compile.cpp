@@ -164,6 +164,8 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
   auto localize = [&](OpPassManager &pm) {
     ShardOptions shardOptions;
     shardOptions.owners = options.owners && !options.reference;
+    shardOptions.gradientType = options.gradientType;
+    shardOptions.gradientScale = options.gradientScale;
     shardOptions.explainSharding = options.explainSharding;
     shardOptions.splitBackward = options.microBatches > 1 && options.schedule.splitsBackward();
     buildLocalizePipeline(pm, shardOptions);

@@ -44,4 +44,35 @@ def VerifyLocalPass : Pass<"epl-verify-local", "::mlir::ModuleOp"> {
   }];
 }
 
+def NarrowGradientsPass : Pass<"epl-narrow-gradients", "::mlir::ModuleOp"> {
+  let summary = "Has sums of gradients exchanged in 16 bits";
+  let description = [{
+    What completes the sum of a gradient of f32, and nothing else, takes addends that are rounded, and what it makes
+    is widened by what reads it. With `f16` addends are multiplied by `scale` before, and the sum is divided by it.
+    A sum is a gradient's if backward work makes it, and only work that applies gradients reads it.
+    Gradients of other types stay what they are.
+
+    ```mlir
+    %1 = epl.from_local %0 : tensor<8xf32> -> !epl.dist<tensor<8xf32>, <@mesh, [{} ], partial = sum{"data"}>>
+    %2 = epl.all_reduce %1 {epl.work = #epl.work<@tg0, backward>} : ... -> !epl.dist<tensor<8xf32>, <@mesh, [{} ]>>
+    %3 = epl.to_local %2 : ... -> tensor<8xf32>
+    ```
+    ~~>
+    ```mlir
+    %1 = linalg.generic ... ins(%0 : tensor<8xf32>) ... { %4 = arith.truncf ... : f32 to bf16 ... } -> tensor<8xbf16>
+    %2 = epl.from_local %1 : tensor<8xbf16> -> !epl.dist<tensor<8xbf16>, <@mesh, [{} ], partial = sum{"data"}>>
+    %3 = epl.all_reduce %2 ... : ... -> !epl.dist<tensor<8xbf16>, <@mesh, [{} ]>>
+    %4 = epl.to_local %3 : ... -> tensor<8xbf16>
+    %5 = linalg.generic ... ins(%4 : tensor<8xbf16>) ... { %6 = arith.extf ... : bf16 to f32 ... } -> tensor<8xf32>
+    ```
+  }];
+  let options = [
+    Option<"type", "type", "::mlir::epl::GradientType", "::mlir::epl::GradientType::f32",
+           "of the elements that are exchanged", "::mlir::epl::getGradientTypes()">,
+    Option<"scale", "scale", "int64_t", "128", "what elements of f16 are multiplied by">
+  ];
+  let dependentDialects = ["EplDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
+}
+
 #endif // EPL_SHARD_LOCALIZE_PASSES
