@@ -18,6 +18,10 @@
 // bytes always joins, since the wait is all that it costs (Machine.h). What goes to another mesh is still
 // made before what may be made of it there is read (Channels.h). Each element is combined as before, in the
 // order of the members.
+//   Who says into how many groups gradients are joined (`max-splits`, EPL's `communication.max_splits`) has
+// them in buckets of their own, whose bytes follow from that as in EPL: of k groups each has at most a
+// (k - 1)th of all, but for single tensors that are larger. Two that follow one another have more than that,
+// so that there are at most 2k - 3, and about k - 1 if tensors are small; dependences may make more.
 //
 // Invariant in and out: level "tasks". Reference: S. Li et al., PyTorch Distributed: Experiences on
 // Accelerating Data Parallel Training, 2020 (buckets of gradients).
@@ -26,6 +30,7 @@
 
 #include "dialect/Bytes.h"
 #include "dialect/Channels.h"
+#include "dialect/Gradients.h"
 #include "dialect/Loops.h"
 #include "dialect/Machine.h"
 #include "dialect/Sharding.h"
@@ -72,6 +77,7 @@ public:
   struct Limits {
     int64_t maxBytes, smallBytes;
     bool broadcasts;
+    int64_t maxSplits; ///< of gradients; 0: as the machine wants it
   };
 
   Fuser(Block &body, Limits limits)
@@ -83,6 +89,8 @@ public:
       if (isa<AllReduceOp, ReduceScatterOp, AllGatherOp, ReduceOp>(op) ||
           (limits.broadcasts && isa<BroadcastOp>(op)))
         all.push_back(&op);
+    if (limits.maxSplits > 0)
+      findGradients(all);
     llvm::for_each(all, [&](Operation *op) { insert(op); });
     for (const Bucket &bucket : buckets) {
       ++numAfter;
@@ -97,6 +105,19 @@ public:
   }
 
 private:
+  /// Finds the sums of gradients, and how many bytes a bucket of them may have.
+  void findGradients(ArrayRef<Operation *> all) {
+    DenseMap<Attribute, int64_t> bytes;
+    for (Operation *op : all)
+      if (completesGradient(op)) {
+        gradients.insert(op);
+        bytes[getKey(op)] += getOperandBytes(op);
+      }
+    for (auto [key, total] : bytes)
+      gradientBytes[key] =
+          limits.maxSplits == 1 ? std::numeric_limits<int64_t>::max() : total / (limits.maxSplits - 1);
+  }
+
   /// Equal for collectives that may be one.
   Attribute getKey(Operation *op) const {
     Builder builder(op->getContext());
@@ -105,6 +126,8 @@ private:
     SmallVector<Attribute> key{builder.getStringAttr(op->getName().getStringRef()),
                                cast<DistType>(op->getOperand(0).getType()).getSharding().getMesh(),
                                guards ? guards : none, loop ? Attribute(loop) : none, getOwners(op)};
+    if (gradients.contains(op))
+      key.push_back(builder.getUnitAttr());
     if (isOfMicroBatches(loop)) // forward and backward work of an iteration is done at different times
       key.push_back(op->getAttr(EplDialect::kWorkAttr));
     llvm::TypeSwitch<Operation *>(op)
@@ -134,8 +157,9 @@ private:
 
   void insert(Operation *op) {
     int64_t bytes = getOperandBytes(op);
-    auto [last, isFirst] = open.try_emplace(getKey(op), buckets.size());
-    if (!isFirst && mayJoin(bytes, buckets[last->second]) && moveTogether(op, buckets[last->second])) {
+    Attribute key = getKey(op);
+    auto [last, isFirst] = open.try_emplace(key, buckets.size());
+    if (!isFirst && mayJoin(key, bytes, buckets[last->second]) && moveTogether(op, buckets[last->second])) {
       buckets[last->second].members.push_back(op);
       buckets[last->second].bytes += bytes;
       return;
@@ -144,7 +168,9 @@ private:
     buckets.push_back({{op}, bytes});
   }
 
-  bool mayJoin(int64_t bytes, const Bucket &bucket) const {
+  bool mayJoin(Attribute key, int64_t bytes, const Bucket &bucket) const {
+    if (auto most = gradientBytes.find(key); most != gradientBytes.end())
+      return bytes <= most->second - bucket.bytes;
     return bytes <= limits.smallBytes || bucket.bytes + bytes <= limits.maxBytes;
   }
 
@@ -237,7 +263,9 @@ private:
   ChannelUses channels;
   Limits limits;
   std::vector<Bucket> buckets;
-  DenseMap<Attribute, size_t> open; ///< the last bucket of each key
+  DenseMap<Attribute, size_t> open;           ///< the last bucket of each key
+  DenseSet<Operation *> gradients;            ///< sums of them, if their groups are counted
+  DenseMap<Attribute, int64_t> gradientBytes; ///< what a bucket of theirs may have, by key
 };
 
 struct FuseCollectivesPass : epl::impl::FuseCollectivesPassBase<FuseCollectivesPass> {
@@ -249,7 +277,7 @@ struct FuseCollectivesPass : epl::impl::FuseCollectivesPassBase<FuseCollectivesP
     int64_t small = smallBytes > 0 ? int64_t(smallBytes) : getSmallBytes(machine);
     for (func::FuncOp function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal())
-        Fuser(function.front(), {most, small, broadcasts}).run();
+        Fuser(function.front(), {most, small, broadcasts, maxSplits}).run();
   }
 };
 } // namespace

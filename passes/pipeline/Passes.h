@@ -15,6 +15,10 @@ namespace mlir::epl {
 /// What the pipeline phase may be told.
 struct PipelineOptions : PassPipelineOptions<PipelineOptions> {
   Option<bool> broadcasts{*this, "broadcasts", llvm::cl::desc("Join broadcasts, too"), llvm::cl::init(true)};
+  Option<int64_t> maxSplits{
+      *this, "max-splits",
+      llvm::cl::desc("Into how many groups gradients are joined; 0: as the machine wants it"),
+      llvm::cl::init(0)};
 };
 
 /// Adds the passes of the pipeline phase, in order.

@@ -15,6 +15,7 @@ void mlir::epl::buildPipelinePipeline(OpPassManager &pm, const PipelineOptions &
   // collectives are joined.
   FuseCollectivesPassOptions fuse;
   fuse.broadcasts = options.broadcasts;
+  fuse.maxSplits = options.maxSplits;
   pm.addPass(createFuseCollectivesPass(fuse));
 }
 

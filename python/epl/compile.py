@@ -33,6 +33,7 @@ _SETTINGS = {
     "--schedule": "pipeline.schedule",
     "--micro-batches": "pipeline.num_micro_batch",
     "--communicators": "communication.num_communicators",
+    "--max-splits": "communication.max_splits",
     "--gradient-scale": "communication.fp16_scale",
 }
 
@@ -77,13 +78,15 @@ def _communication_of(config: Config) -> tuple[str, ...]:
     """What it says of how devices exchange values."""
     single = () if config["communication.fuse"] else ("--no-fuse-collectives",)
     apart = () if config["communication.fuse_broadcasts"] else ("--no-fuse-broadcasts",)
+    splits = config["communication.max_splits"]
+    groups = (f"--max-splits={splits}",) if splits else ()
     lanes = config["communication.num_communicators"]
     communicators = () if lanes == 1 else (f"--communicators={lanes}",)
     narrow, scale = config["communication.fp16"], config["communication.fp16_scale"]
     f16 = ("--gradient-type=f16", f"--gradient-scale={scale}")
     gradients = f16 if narrow is True else (f"--gradient-type={narrow}",) if narrow else ()
     dense = ("--sparse-as-dense",) if config["communication.sparse_as_dense"] else ()
-    return (*single, *apart, *communicators, *gradients, *dense)
+    return (*single, *apart, *groups, *communicators, *gradients, *dense)
 
 
 def plain_options_of(config: Config) -> tuple[str, ...] | None:

@@ -69,11 +69,17 @@ KEYS: dict[str, Key] = {
         has_effect=True,
     ),
     "communication.max_splits": Key(
-        5, "How many groups the gradients are fused into before they are summed."
+        0,
+        "With communication.fuse: into about how many groups gradients are fused before they are summed: of "
+        "k, each has at most a (k - 1)th of the bytes of all, or one gradient that is larger; 1: into one. "
+        "0: into groups of the size that the link between the devices wants (cluster.machine).",
+        has_effect=True,
+        least=0,
     ),
     "communication.num_communicators": Key(
         1,
-        "How many exchanges of the same devices may be under way at a time, 1 to 8; they take turns.",
+        "How many exchanges of the same devices may be under way at a time, 1 to 8; they take turns. Calls "
+        "of NCCL on one card come one after another all the same.",
         has_effect=True,
         least=1,
     ),

@@ -24,7 +24,7 @@ def test_has_the_ten_categories_of_epl_and_split() -> None:
 
 def test_defaults() -> None:
     config = epl.Config()
-    assert config["communication.max_splits"] == 5
+    assert config["communication.max_splits"] == 0
     assert config.communication.num_communicators == 1
     assert config.communication.fp16 is False
     assert config.communication.gradients_reduce_method == "mean"
@@ -124,15 +124,17 @@ def test_keys_without_effect_are_one_error(monkeypatch: pytest.MonkeyPatch) -> N
 def test_environment_stands_below_the_dict(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EPL_COMMUNICATION_MAX_SPLITS", "24")
     assert epl.Config({"communication.max_splits": 5}) == epl.Config({"communication.max_splits": 5})
+    assert epl.Config()["communication.max_splits"] == 24
+    monkeypatch.setenv("EPL_OPTIMIZER_NUM_APPLY_GROUP", "2")
     with pytest.raises(
-        epl.ConfigError, match=r'"communication.max_splits" \(from EPL_COMMUNICATION_MAX_SPLITS\)'
+        epl.ConfigError, match=r'"optimizer.num_apply_group" \(from EPL_OPTIMIZER_NUM_APPLY_GROUP\)'
     ):
         epl.Config()
 
 
 def test_environment_values_are_parsed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EPL_COMMUNICATION_FP16", "FALSE")
-    monkeypatch.setenv("EPL_COMMUNICATION_MAX_SPLITS", "5")
+    monkeypatch.setenv("EPL_COMMUNICATION_MAX_SPLITS", "0")
     monkeypatch.setenv("EPL_COMMUNICATION_GRADIENTS_REDUCE_METHOD", "Mean")
     assert not any(epl.Config()[key] != spec.default for key, spec in KEYS.items())
     for text, value in (("TRUE", True), ("BF16", "bf16")):

@@ -297,6 +297,54 @@ step(np.ones(3, np.float32), np.ones((4, 3), np.float32))
     assert any(name.startswith("k") for name in kernels)
 
 
+COMMUNICATION = """
+import subprocess
+import jax, numpy as np, epl
+
+def step(ws, x):
+    gradients = jax.grad(lambda ws: sum((x[:, i] @ w).sum() for i, w in enumerate(ws)))(ws)
+    return [w - g for w, g in zip(ws, gradients)]
+
+random = np.random.default_rng(0)
+draw = lambda *shape: random.integers(-3, 4, shape).astype(np.float32)
+ws, x = [draw(6, 5) for _ in range(8)], draw(16, 8, 6)
+expected = jax.jit(step)(ws, x)
+for devices in ("cuda:0-3", "cuda:0x4"):
+    own = epl.parallelize(step, devices=devices, state="ws", batch="x", config={config})
+    for a, b in zip(own(ws, x), expected):
+        assert (np.asarray(a) == np.asarray(b)).all(), devices
+    compiled = own.newest.compile()
+    assert compiled.plan.num_collectives == {sums}, compiled.plan.num_collectives
+    compiled.save({file!r})
+    plan = subprocess.run([{tool!r}, "dump", {file!r}], capture_output=True, text=True, check=True).stdout
+    lanes = [line for line in plan.splitlines() if line.startswith("lane") and "communicate" in line]
+    assert len(lanes) == {lanes}, lanes
+"""
+
+
+@pytest.mark.parametrize(
+    ("config", "sums", "lanes"),
+    [
+        ({}, 1, 1),
+        ({"communication.max_splits": 1}, 1, 1),
+        ({"communication.max_splits": 5}, 4, 1),  # pairs, as of five groups each has at most a quarter
+        ({"communication.max_splits": 5, "communication.num_communicators": 2}, 4, 2),
+        ({"communication.fuse": False, "communication.num_communicators": 3}, 8, 3),
+        ({"communication.fp16": True}, 1, 1),
+        ({"communication.fp16": "bf16", "communication.num_communicators": 2}, 1, 1),
+    ],
+    ids=str,
+)
+def test_sums_of_gradients_on_lanes(config: dict[str, object], sums: int, lanes: int, tmp_path: Path) -> None:
+    """Groups and lanes are those of the plan, within a card and between cards, bit by bit right."""
+    file, tool = str(tmp_path / "step.eplan"), str(ROOT / "build" / "bin" / "epl-plan")
+    run_on(4, COMMUNICATION.format(config=config, sums=sums, lanes=lanes, file=file, tool=tool), tmp_path)
+    kernels = report_of(tmp_path)["kernels"]  # of the one card; the others have NCCL
+    narrow = {True: "f16", "bf16": "bf16"}.get(config.get("communication.fp16"), "f32")  # type: ignore[call-overload]
+    assert f"epl_sum_{narrow}" in kernels
+    assert kernels[f"epl_sum_{narrow}"]["priority"] < 0
+
+
 def test_a_graph_takes_other_addresses(tmp_path: Path) -> None:
     """Each step writes its state to new memory; the graph that was made first runs on it."""
     code = """

@@ -63,6 +63,8 @@ std::string Options::describe() const {
     text += " --no-fuse-collectives";
   if (!fuseBroadcasts)
     text += " --no-fuse-broadcasts";
+  if (maxSplits != 0)
+    text += " --max-splits=" + std::to_string(maxSplits);
   if (sequential)
     text += " --sequential";
   if (numCommunicators != 1)
@@ -291,6 +293,11 @@ static void addCommunication(CLI::App &app, Options &options) {
                "by itself");
   app.add_flag("--fuse-broadcasts,!--no-fuse-broadcasts", options.fuseBroadcasts,
                "join broadcasts as other collectives (default), or do each by itself");
+  app.add_option(
+         "--max-splits", options.maxSplits,
+         "into how many groups gradients are joined, about; 0 (default): as the link between the devices "
+         "wants it")
+      ->check(CLI::Range(int64_t(0), int64_t(1) << 20).description(""));
   app.add_option("--communicators", options.numCommunicators,
                  "how many collectives of the same devices may be under way at a time; they take turns")
       ->check(CLI::Range(1, 8))

@@ -46,6 +46,7 @@ struct Options {
   bool sparseAsDense = false;                    ///< gradients of tables are summed whole
   bool fuseCollectives = true;
   bool fuseBroadcasts = true;    ///< if collectives are joined
+  int64_t maxSplits = 0;         ///< groups that gradients are joined into; 0: as the machine wants it
   bool sequential = false;       ///< the commands of a device are run in program order
   uint32_t numCommunicators = 1; ///< collectives of the same devices that may be under way at a time
   AmpLevel amp = AmpLevel::off;

@@ -171,6 +171,7 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
     buildLocalizePipeline(pm, shardOptions);
     PipelineOptions pipelineOptions;
     pipelineOptions.broadcasts = options.fuseBroadcasts;
+    pipelineOptions.maxSplits = options.maxSplits;
     if (options.fuseCollectives)
       buildPipelinePipeline(pm, pipelineOptions);
   };
