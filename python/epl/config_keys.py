@@ -101,14 +101,15 @@ KEYS: dict[str, Key] = {
     "communication.clip_after_allreduce": Key(
         False,
         "Clip the summed gradients, not those of each device.",
-        instead="a gradient in a step is that of the whole batch: clip it there, "
-        "for example with optax.clip_by_global_norm",
+        instead="a gradient in a step is that of the whole batch, so that what clips it there, for example "
+        "optax.clip_by_global_norm, clips summed gradients anyway: leave it out",
     ),
     "communication.gradients_reduce_method": Key(
         "mean",
         "How the gradients of the copies are combined.",
         ("mean", "sum"),
-        instead="the loss of the step says it: write loss.sum() or loss.mean()",
+        instead="a step has one gradient, that of its loss over the whole batch, and no copies that are "
+        "combined. The loss of the step says it: write loss.sum() or loss.mean()",
     ),
     "pipeline.num_stages": Key(
         -1,
