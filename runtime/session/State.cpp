@@ -175,6 +175,7 @@ std::vector<Holder> Storage::holders() const {
         cards[piece.devices[rank]] =
             piece.ranks[rank] ? kind->devices->cardOf(*piece.ranks[rank]) : std::nullopt;
   std::vector<Holder> all;
+  all.reserve(cards.size());
   for (auto [device, card] : cards)
     all.push_back({device, card});
   return all;

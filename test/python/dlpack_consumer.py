@@ -70,6 +70,16 @@ def enter(card: int) -> None:
     _call("cuCtxSetCurrent", context)
 
 
+def current() -> int | None:
+    """The card of the calling thread; None if it has none."""
+    context, device = ctypes.c_void_p(), ctypes.c_int()
+    _call("cuCtxGetCurrent", ctypes.byref(context))
+    if not context:
+        return None
+    _call("cuCtxGetDevice", ctypes.byref(device))
+    return device.value
+
+
 def free_bytes(card: int) -> int:
     """Of a card."""
     enter(card)

@@ -230,3 +230,36 @@ assert np.from_dlpack(on_cpu).ctypes.data == np.asarray(on_cpu).ctypes.data
         tmp_path,
         cards=2,
     )
+
+
+@pytest.mark.parametrize("threads", [0, 1])
+def test_the_calling_thread_keeps_its_card(threads: int, tmp_path: Path) -> None:
+    """Libraries take a thread's card for theirs. With one thread it is the caller's that runs the step."""
+    run(
+        f"""
+from dlpack_consumer import current, enter
+config = {{"cluster.num_threads": {threads}}}
+enter(2)
+own = parallel("cuda:0-1", config=config)
+w, total = own(values, x)
+for _ in range(3):
+    taken = Taken(w.__dlpack__())
+    w, total = own(w, x)
+    assert current() == 2 and float(total) > 0 and current() == 2
+    taken.give_back()
+    assert current() == 2
+assert (np.asarray(w) == values + 8).all() and current() == 2
+compiled = own.lower(w, x).compile()
+with compiled.trace({str(tmp_path / "t.json")!r}):
+    w, _ = compiled(w, x)
+    w.block_until_ready()
+assert current() == 2
+w.copy(), w.addressable_shards[0].data
+assert current() == 2
+del own, compiled, w
+gc.collect()
+assert current() == 2
+""",
+        tmp_path,
+        cards=3,
+    )

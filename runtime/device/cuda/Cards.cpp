@@ -91,6 +91,7 @@ void Cards::giveBack(uint32_t card, CUdeviceptr memory) const noexcept {
 }
 
 void Cards::freeUnused(bool waits) const noexcept {
+  KeptCard kept(api);
   std::lock_guard<std::mutex> guard(mutex);
   if (unused.empty() || !tryUse(0))
     return;

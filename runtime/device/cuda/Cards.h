@@ -68,6 +68,26 @@ private:
   mutable std::vector<std::pair<uint32_t, CUdeviceptr>> unused; // of cards
 };
 
+/// Gives the calling thread at its end the card back that it had, if it had one. Callers may use cards by
+/// other libraries, such as PyTorch, which take the thread's for theirs: so whatever they call of this
+/// plugin, and what frees its things, has one around all that it does.
+class KeptCard {
+public:
+  explicit KeptCard(const Driver &api) : api(api) {
+    if (api.cuCtxGetCurrent(&before) != CUDA_SUCCESS)
+      before = nullptr;
+  }
+  KeptCard(const KeptCard &) = delete;
+  ~KeptCard() {
+    if (before)
+      api.cuCtxSetCurrent(before);
+  }
+
+private:
+  const Driver &api;
+  CUcontext before = nullptr;
+};
+
 } // namespace epl::runtime::cuda
 
 #endif // EPL_RUNTIME_DEVICE_CUDA_CARDS_H

@@ -10,6 +10,40 @@ namespace epl::runtime::cuda {
 
 namespace {
 
+/// A step that leaves the calling thread, which may be that of a caller who waits, its card.
+class StepOnAnyThread final : public BoundStep {
+public:
+  StepOnAnyThread(const Driver &api, std::unique_ptr<StepGraph> step) : api(api), step(std::move(step)) {}
+  ~StepOnAnyThread() override {
+    KeptCard kept(api);
+    step = nullptr;
+  }
+
+  void start(std::span<const AddressTable *const> meshes, bool isTimed,
+             const std::function<bool()> &isStopped) override {
+    KeptCard kept(api);
+    step->start(meshes, isTimed, isStopped);
+  }
+  bool isDone() override {
+    KeptCard kept(api);
+    return step->isDone();
+  }
+  std::vector<Span> times() const override {
+    KeptCard kept(api);
+    return step->times();
+  }
+  void cancel() noexcept override {
+    KeptCard kept(api);
+    step->cancel();
+  }
+  std::vector<Waiting> waiting() const override { return step->waiting(); }
+  uint64_t numMoved() const noexcept override { return step->numMoved(); }
+
+private:
+  const Driver &api;
+  std::unique_ptr<StepGraph> step;
+};
+
 /// The code of a plan, whose steps run as a whole.
 class CudaCode final : public Code {
 public:
@@ -18,8 +52,16 @@ public:
       : cards(std::move(cards)), copies(std::move(copies)), communicators(std::move(communicators)),
         images(std::make_shared<Images>(this->cards, plan)), plan(plan) {}
 
+  ~CudaCode() override {
+    KeptCard kept(cards->driver());
+    images = nullptr; // with the libraries of each card
+  }
+
   std::unique_ptr<BoundStep> bindStep(const Channels &channels, const LocalRanks &ranks) const override {
-    return std::make_unique<StepGraph>(cards, copies, images, communicators, plan, channels, ranks);
+    KeptCard kept(cards->driver());
+    return std::make_unique<StepOnAnyThread>(
+        cards->driver(),
+        std::make_unique<StepGraph>(cards, copies, images, communicators, plan, channels, ranks));
   }
   std::unique_ptr<Command> bind(const plan::PlanT &, uint32_t) const override {
     assert(false && "steps are bound as a whole");
@@ -71,14 +113,17 @@ void CudaDevices::copy(const Allocation &from, Allocation &to) {
 }
 
 std::unique_ptr<ArgumentStage> CudaDevices::stageArgument(uint32_t device, size_t size) {
+  KeptCard kept(cards->driver());
   return std::make_unique<CudaArgumentStage>(cards, cards->cardOf(device), size);
 }
 
 std::unique_ptr<ResultStage> CudaDevices::stageResult(uint32_t, size_t size) {
+  KeptCard kept(cards->driver());
   return std::make_unique<CudaResultStage>(cards, size);
 }
 
 std::unique_ptr<Code> CudaDevices::load(const plan::PlanT &plan) {
+  KeptCard kept(cards->driver());
   return std::make_unique<CudaCode>(cards, copies, communicators, plan);
 }
 
@@ -87,5 +132,6 @@ std::unique_ptr<Code> CudaDevices::load(const plan::PlanT &plan) {
 void eplOpenCudaDevices(const epl::runtime::Devices &devices,
                         std::shared_ptr<epl::runtime::ProcessGroup> processes,
                         std::shared_ptr<epl::runtime::DeviceSet> &opened) {
+  epl::runtime::cuda::KeptCard kept(epl::runtime::cuda::Driver::get());
   opened = std::make_shared<epl::runtime::cuda::CudaDevices>(devices, std::move(processes));
 }

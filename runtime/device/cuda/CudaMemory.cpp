@@ -15,6 +15,7 @@ CudaAllocation::~CudaAllocation() {
 std::unique_ptr<CudaAllocation> allocateOn(const std::shared_ptr<const Cards> &cards, uint32_t card,
                                            size_t size, const std::string &what) {
   const Driver &api = cards->driver();
+  KeptCard kept(api);
   CUdeviceptr memory = 0;
   cards->use(card);
   CUresult result = size == 0 ? CUDA_SUCCESS : api.cuMemAlloc(&memory, size);
@@ -52,6 +53,7 @@ void Copies::finish(uint32_t card, CUresult started) {
 
 void Copies::in(const std::byte *host, CUdeviceptr to, size_t size, uint32_t card) {
   std::lock_guard<std::mutex> guard(mutex);
+  KeptCard kept(api);
   cards->use(card);
   for (size_t done = 0; done < size; done += kPiece) {
     size_t now = std::min(size - done, kPiece);
@@ -62,6 +64,7 @@ void Copies::in(const std::byte *host, CUdeviceptr to, size_t size, uint32_t car
 
 void Copies::out(CUdeviceptr from, std::byte *host, size_t size, uint32_t card) {
   std::lock_guard<std::mutex> guard(mutex);
+  KeptCard kept(api);
   cards->use(card);
   for (size_t done = 0; done < size; done += kPiece) {
     size_t now = std::min(size - done, kPiece);
@@ -72,6 +75,7 @@ void Copies::out(CUdeviceptr from, std::byte *host, size_t size, uint32_t card) 
 
 void Copies::across(CUdeviceptr from, CUdeviceptr to, size_t size, uint32_t card) {
   std::lock_guard<std::mutex> guard(mutex);
+  KeptCard kept(api);
   cards->use(card);
   if (size != 0)
     finish(card, api.cuMemcpyDtoDAsync(to, from, size, streams[card]));
@@ -79,6 +83,7 @@ void Copies::across(CUdeviceptr from, CUdeviceptr to, size_t size, uint32_t card
 
 void Copies::clear(CUdeviceptr memory, size_t size, uint32_t card) {
   std::lock_guard<std::mutex> guard(mutex);
+  KeptCard kept(api);
   cards->use(card);
   finish(card, api.cuMemsetD8Async(memory, 0, size, streams[card]));
 }

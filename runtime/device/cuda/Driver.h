@@ -21,6 +21,7 @@ namespace epl::runtime::cuda {
   DO(cuDeviceCanAccessPeer)                                                                                  \
   DO(cuDevicePrimaryCtxRetain)                                                                               \
   DO(cuDevicePrimaryCtxRelease)                                                                              \
+  DO(cuCtxGetCurrent)                                                                                        \
   DO(cuCtxSetCurrent)                                                                                        \
   DO(cuCtxEnablePeerAccess)                                                                                  \
   DO(cuCtxGetStreamPriorityRange)                                                                            \

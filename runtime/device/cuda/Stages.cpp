@@ -20,11 +20,13 @@ CudaArgumentStage::CudaArgumentStage(std::shared_ptr<const Cards> shared, uint32
 
 /// Memory is not given back while a card reads it.
 CudaArgumentStage::~CudaArgumentStage() {
+  KeptCard kept(api);
   if (cards->tryUse(card))
     api.cuEventSynchronize(sent);
 }
 
 bool CudaArgumentStage::isFree() {
+  KeptCard kept(api);
   cards->use(card);
   CUresult result = api.cuEventQuery(sent);
   if (result != CUDA_ERROR_NOT_READY)
@@ -33,6 +35,7 @@ bool CudaArgumentStage::isFree() {
 }
 
 void CudaArgumentStage::await() {
+  KeptCard kept(api);
   cards->use(card);
   api.check(api.cuEventSynchronize(sent), "an argument did not come to the device");
 }
@@ -41,6 +44,7 @@ void CudaArgumentStage::await() {
 void CudaArgumentStage::send() {
   if (arrived->size() == 0)
     return;
+  KeptCard kept(api);
   cards->use(card);
   CUstream arrivals = cards->arrivals(card);
   api.check(api.cuStreamWaitEvent(arrivals, delivered, 0), "cannot wait for an event");
@@ -52,6 +56,7 @@ void CudaArgumentStage::send() {
 void CudaArgumentStage::deliver(Allocation &to) {
   if (arrived->size() == 0)
     return;
+  KeptCard kept(api);
   cards->use(0);
   api.check(api.cuStreamWaitEvent(cards->steps(), sent, 0), "cannot wait for an event");
   api.check(api.cuMemcpyDtoDAsync(static_cast<CudaAllocation &>(to).pointer(), arrived->pointer(),
@@ -66,6 +71,7 @@ CudaResultStage::CudaResultStage(std::shared_ptr<const Cards> shared, size_t siz
 void CudaResultStage::fetch(const Allocation &from) {
   if (from.size() == 0)
     return;
+  KeptCard kept(api);
   cards->use(0);
   api.check(api.cuMemcpyDtoHAsync(pinned, static_cast<const CudaAllocation &>(from).pointer(), from.size(),
                                   cards->steps()),
