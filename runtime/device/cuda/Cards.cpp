@@ -3,8 +3,24 @@
 #include "runtime/Error.h"
 
 #include <algorithm>
+#include <mutex>
 
 namespace epl::runtime::cuda {
+
+namespace {
+/// The cards that are open in the process.
+struct Process {
+  /// It outlives cards that the process opens, and never closes before its end.
+  static Process &get() {
+    static Process &process = *new Process;
+    return process;
+  }
+
+  std::mutex mutex; // of what follows, and of memory that was given back
+  std::vector<const Cards *> open;
+  std::shared_mutex enqueuing; // held alone by who frees memory
+};
+} // namespace
 
 /// The driver's number of the card of a device. Processes that share a host take its cards in turn.
 static uint32_t numberOf(const Devices &devices, const Peers &peers, uint32_t device, uint32_t count) {
@@ -38,10 +54,16 @@ Cards::Cards(const Devices &devices, const Peers &peers)
   }
   use(0);
   stepStream = makeStream(api);
+  std::lock_guard<std::mutex> guard(Process::get().mutex);
+  Process::get().open.push_back(this);
 }
 
 Cards::~Cards() {
   freeUnused(/*waits=*/true);
+  {
+    std::lock_guard<std::mutex> guard(Process::get().mutex);
+    std::erase(Process::get().open, this);
+  }
   stepStream = {};
   for (Card &card : cards)
     card.arrivals = {};
@@ -84,25 +106,46 @@ void Cards::enablePeers() {
 
 void Cards::giveBack(uint32_t card, CUdeviceptr memory) const noexcept {
   {
-    std::lock_guard<std::mutex> guard(mutex);
+    std::lock_guard<std::mutex> guard(Process::get().mutex);
     unused.emplace_back(card, memory);
   }
   freeUnused();
 }
 
-void Cards::freeUnused(bool waits) const noexcept {
-  KeptCard kept(api);
-  std::lock_guard<std::mutex> guard(mutex);
-  if (unused.empty() || !tryUse(0))
-    return;
-  for (uint32_t card = 0; card < size(); ++card)
+/// Whether no step runs on these cards. One that has failed runs nothing.
+bool Cards::isIdle(bool waits) const noexcept {
+  for (uint32_t card = 0; card < size(); ++card) {
+    if (!tryUse(card))
+      continue;
     for (CUstream stream : {arrivals(card), steps()})
       if ((waits ? api.cuStreamSynchronize(stream) : api.cuStreamQuery(stream)) == CUDA_ERROR_NOT_READY)
-        return;
-  for (auto [card, memory] : unused)
-    if (tryUse(card))
-      api.cuMemFree(memory);
-  unused.clear();
+        return false;
+  }
+  return true;
+}
+
+void Cards::freeUnused(bool waits) const noexcept {
+  KeptCard kept(api);
+  Process &process = Process::get();
+  std::lock_guard<std::mutex> guard(process.mutex);
+  std::unique_lock<std::shared_mutex> alone(process.enqueuing, std::defer_lock);
+  if (waits)
+    alone.lock();
+  else if (!alone.try_lock())
+    return;
+  if (std::ranges::all_of(process.open, [](const Cards *each) { return each->unused.empty(); }) ||
+      !std::ranges::all_of(process.open, [&](const Cards *each) { return each->isIdle(waits); }))
+    return;
+  for (const Cards *each : process.open) {
+    for (auto [card, memory] : each->unused)
+      if (each->tryUse(card))
+        api.cuMemFree(memory);
+    each->unused.clear();
+  }
+}
+
+std::shared_lock<std::shared_mutex> Cards::enqueuing() const {
+  return std::shared_lock<std::shared_mutex>(Process::get().enqueuing);
 }
 
 std::string Cards::uniqueName(uint32_t card) const {

@@ -5,7 +5,7 @@
 #include "runtime/device/cuda/Handles.h"
 #include "runtime/device/cuda/collectives/Peers.h"
 
-#include <mutex>
+#include <shared_mutex>
 #include <vector>
 
 namespace epl::runtime::cuda {
@@ -37,11 +37,13 @@ public:
     return api.cuCtxSetCurrent(cards[card].context) == CUDA_SUCCESS;
   }
 
-  /// Takes memory that nobody uses any more. It is freed when no step runs: a driver waits for steps in that,
-  /// and they may wait for other processes.
+  /// Takes memory that nobody uses any more. It is freed when no step runs in the process, on these cards or
+  /// on others that are open: a driver waits for steps in that, and they may wait for other processes.
   void giveBack(uint32_t card, CUdeviceptr memory) const noexcept;
-  /// Frees what was given back, if no step runs; with `waits` it waits for that.
+  /// Frees what was given back, to whichever cards, if no step runs; with `waits` it waits for that.
   void freeUnused(bool waits = false) const noexcept;
+  /// While it lives, nothing is freed: to be held while work is enqueued.
+  std::shared_lock<std::shared_mutex> enqueuing() const;
 
   /// On which steps are launched, one behind another, and what goes to them and comes from them is copied. It
   /// is the first card's.
@@ -58,13 +60,13 @@ private:
   };
   void open(uint32_t number);
   void enablePeers();
+  bool isIdle(bool waits) const noexcept;
 
   const Driver &api;
   uint32_t firstDevice;
   std::vector<uint32_t> cardOfDevice; // of those that are here
   std::vector<Card> cards;
   Stream stepStream;
-  mutable std::mutex mutex;
   mutable std::vector<std::pair<uint32_t, CUdeviceptr>> unused; // of cards
 };
 

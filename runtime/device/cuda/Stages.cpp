@@ -44,6 +44,7 @@ void CudaArgumentStage::await() {
 void CudaArgumentStage::send() {
   if (arrived->size() == 0)
     return;
+  auto enqueuing = cards->enqueuing();
   KeptCard kept(api);
   cards->use(card);
   CUstream arrivals = cards->arrivals(card);
@@ -56,6 +57,7 @@ void CudaArgumentStage::send() {
 void CudaArgumentStage::deliver(Allocation &to) {
   if (arrived->size() == 0)
     return;
+  auto enqueuing = cards->enqueuing();
   KeptCard kept(api);
   cards->use(0);
   api.check(api.cuStreamWaitEvent(cards->steps(), sent, 0), "cannot wait for an event");
@@ -71,6 +73,7 @@ CudaResultStage::CudaResultStage(std::shared_ptr<const Cards> shared, size_t siz
 void CudaResultStage::fetch(const Allocation &from) {
   if (from.size() == 0)
     return;
+  auto enqueuing = cards->enqueuing();
   KeptCard kept(api);
   cards->use(0);
   api.check(api.cuMemcpyDtoHAsync(pinned, static_cast<const CudaAllocation &>(from).pointer(), from.size(),

@@ -309,6 +309,7 @@ void StepGraph::giveUp() noexcept {
 
 /// Runs the commands without a graph.
 void StepGraph::run(Mode mode) {
+  auto enqueuing = cards->enqueuing();
   try {
     enqueueAll(cards->steps(), mode);
   } catch (...) {
@@ -346,6 +347,7 @@ void StepGraph::start(std::span<const AddressTable *const> meshes, bool isTimed,
     return run(Mode::single);
   if (!isCurrent)
     capture();
+  auto enqueuing = cards->enqueuing();
   cards->use(0);
   api.check(api.cuGraphLaunch(executable, cards->steps()), "cannot launch the step");
 }
