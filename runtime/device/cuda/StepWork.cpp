@@ -57,6 +57,7 @@ void StepWork::putCoordinates() {
 
 void StepWork::addConditions() {
   std::vector<Conditions::Place> all;
+  all.reserve(here.size());
   for (const Rank &rank : here)
     all.push_back({rank.card, plans[rank.part]});
   conditions = std::make_unique<Conditions>(cards, all);
@@ -367,7 +368,7 @@ StepWork::Change StepWork::bind(std::span<const AddressTable *const> meshes) {
   std::vector<uint32_t> buffers = takeAddresses(meshes);
   bool wasBound = std::exchange(isBound, false); // if it throws, what is made is for nothing
   changedItems.clear();
-  if (!buffers.empty())
+  if (!wasBound || !buffers.empty())
     conditions->bind([&](uint32_t rank, uint32_t buffer) { return bound[firstBuffer[rank] + buffer]; },
                      *copies);
   Change change = Change::calls;

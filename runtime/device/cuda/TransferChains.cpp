@@ -77,18 +77,8 @@ void TransferChains::recordEnd(const StepWork::Item &item) {
   record(api, chain.last, chain.stream); // last, as the step ends behind it
 }
 
-namespace {
-/// A call of the library on a card's stream.
-struct ChainedCall {
-  uint32_t card;
-  CUstream stream;
-  nccl::Comm comm;
-  LibraryCall call;
-};
-} // namespace
-
-static nccl::Status callTogether(const nccl::Nccl &library, const Cards &cards,
-                                 const std::vector<ChainedCall> &calls) {
+nccl::Status TransferChains::callTogether(const nccl::Nccl &library, const Cards &cards,
+                                          const std::vector<ChainedCall> &calls) {
   nccl::Status status = library.ncclGroupStart();
   for (const ChainedCall &each : calls) {
     if (status == nccl::Status::success && !cards.tryUse(each.card))
@@ -100,25 +90,36 @@ static nccl::Status callTogether(const nccl::Nccl &library, const Cards &cards,
   return status == nccl::Status::success ? ended : status;
 }
 
-void TransferChains::callLibrary(std::span<const StepWork::Item *const> items) {
-  std::vector<ChainedCall> calls;
+/// The first calls of groups have what they need for themselves.
+nccl::Status TransferChains::callFirst(std::span<const StepWork::Item *const> items) {
   std::set<Group> groups;
-  for (const StepWork::Item *item : items) {
-    if (!item->calls.transfer->comm)
-      continue;
-    groups.insert(work.groupOf(*item));
-    for (const LibraryCall &call : item->calls.transfer->calls)
-      calls.push_back({cardOf(*item), chains[cardOf(*item)].stream, item->calls.transfer->comm, call});
-  }
-  if (groups.empty())
-    return;
+  for (const StepWork::Item *item : items)
+    if (item->calls.transfer->comm)
+      groups.insert(work.groupOf(*item));
   Communicators &communicators = work.communicators();
+  return communicators.callFirst(groups, [&library = communicators.library(), &cards = cards, calls = calls] {
+    return callTogether(library, cards, calls);
+  });
+}
+
+void TransferChains::callLibrary(std::span<const StepWork::Item *const> items) {
+  const Communicators &communicators = work.communicators();
+  bool areConnected = true;
+  calls.clear();
+  for (const StepWork::Item *item : items) {
+    const TransferCall &transfer = *item->calls.transfer;
+    if (!transfer.comm)
+      continue;
+    areConnected &= communicators.areConnected(work.groupOf(*item));
+    for (const LibraryCall &call : transfer.calls)
+      calls.push_back({cardOf(*item), chains[cardOf(*item)].stream, transfer.comm, call});
+  }
+  if (calls.empty())
+    return;
   const nccl::Nccl &library = communicators.library();
   nccl::Status status{};
   try {
-    status = communicators.call(groups, [&library, &cards = cards, calls = std::move(calls)] {
-      return callTogether(library, cards, calls);
-    });
+    status = areConnected ? callTogether(library, cards, calls) : callFirst(items);
   } catch (const Error &error) {
     throw Error(work.describe(*items.front()) + ": " + error.what());
   }

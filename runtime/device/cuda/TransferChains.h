@@ -56,6 +56,16 @@ private:
     Event last;
     bool isUsed = false; // in this step
   };
+  /// A call of the library on a card's stream.
+  struct ChainedCall {
+    uint32_t card;
+    CUstream stream;
+    nccl::Comm comm;
+    LibraryCall call;
+  };
+  static nccl::Status callTogether(const nccl::Nccl &library, const Cards &cards,
+                                   const std::vector<ChainedCall> &calls);
+  nccl::Status callFirst(std::span<const StepWork::Item *const> items);
   uint32_t cardOf(const StepWork::Item &item) const { return work.localRanks()[item.rank].card; }
   std::vector<const StepWork::Item *> inOrder(std::span<const StepWork::Item> items) const;
   void callLibrary(std::span<const StepWork::Item *const> items);
@@ -69,6 +79,7 @@ private:
   const std::chrono::seconds limit; // of a step whose devices wait for others: longer than any takes
   std::chrono::steady_clock::time_point deadline;
   std::vector<Chain> chains;                                      // of each card
+  std::vector<ChainedCall> calls;                                 // that are about to be made
   std::vector<Event> begun;                                       // of each local rank: where its lane was
   std::map<std::tuple<uint32_t, uint32_t, uint32_t>, Event> sent; // by rank, channel and message
 };

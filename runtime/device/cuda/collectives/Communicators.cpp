@@ -113,21 +113,19 @@ void Communicators::make(const Group &group, const nccl::UniqueId &id) {
       members->numbers.emplace_back(int(member), cards->cardOf(group[member]));
   if (members->numbers.empty())
     return;
-  nccl::Status status = call({group}, [members, id, api = api, cards = cards, count = int(group.size())] {
+  auto begin = [members, id, api = api, cards = cards, count = int(group.size())] {
     return members->make(*api, *cards, count, id);
-  });
+  };
+  nccl::Status status = others->isAlone() ? begin() : runBeside(begin);
   for (size_t i = 0; i < members->numbers.size(); ++i)
     comms[{group, group[size_t(members->numbers[i].first)]}] = members->comms[i];
   api->check(status, "cannot connect cards");
 }
 
-nccl::Status Communicators::call(const std::set<Group> &groups, const std::function<nccl::Status()> &calls) {
-  if (others->isAlone() || std::ranges::includes(connected, groups))
-    return calls();
+nccl::Status Communicators::callFirst(const std::set<Group> &groups,
+                                      const std::function<nccl::Status()> &calls) {
   nccl::Status status = runBeside(calls);
-  for (const Group &group : groups)
-    if (opened.contains(group))
-      connected.insert(group);
+  connected.insert(groups.begin(), groups.end());
   return status;
 }
 

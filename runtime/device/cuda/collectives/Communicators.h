@@ -42,10 +42,12 @@ public:
   /// same groups, also of others. Throws Error if that is impossible, or if the step is given up: then they
   /// are aborted.
   void open(const std::vector<Group> &groups);
-  /// Makes calls for a group, on this thread. The first ones wait for its other members, which they connect:
-  /// then on a thread of their own, which Error leaves behind if the step is given up. So `calls` has all
-  /// that it needs. What they say.
-  nccl::Status call(const std::set<Group> &groups, const std::function<nccl::Status()> &calls);
+  /// Whether calls for a group no longer wait for its other members, which the first ones connect.
+  bool areConnected(const Group &group) const { return others->isAlone() || connected.contains(group); }
+  /// Makes the first calls for groups, on a thread of their own, which is left behind if the step is given
+  /// up: so `calls` has all that it needs. What they say. Throws Error if the step is given up: then all are
+  /// aborted.
+  nccl::Status callFirst(const std::set<Group> &groups, const std::function<nccl::Status()> &calls);
 
   /// That of a group that was opened, for a device that is here.
   nccl::Comm find(const Group &group, uint32_t device) const;
