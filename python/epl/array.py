@@ -59,10 +59,10 @@ class CardShard(Shard):
     While the shard lives, no step works in the memory that it is of.
     """
 
-    def __init__(self, array: Array, rank: int, box: Any, copy: int, read: Callable[[], Any]) -> None:
-        """What `StateBuffer.blocks` of an array says; `read`: its elements, by device and box."""
-        super().__init__(array, rank, box, copy)
-        self._block = dlpack.block_of(array, rank, box)
+    def __init__(self, block: dlpack.Block, rank: int, box: Any, copy: int, read: Callable[[], Any]) -> None:
+        """What `StateBuffer.blocks` of an array says of a block; `read`: its elements."""
+        super().__init__(block.array, rank, box, copy)
+        self._block = block
         self._read = read
 
     @property
@@ -188,7 +188,8 @@ class Array(jax.Array):
 
         Where a dimension of several segments is split, a device has several boxes.
         """
-        if not self._cards:
+        cards = dlpack.card_numbers(self)
+        if not cards:
             shards = self._read(self.buffer.shards)
             return [Shard(self, rank, box, copy, elements) for rank, box, elements, copy in shards]
         viewed = Array(self._read(self.block_until_ready().buffer.view), self.dtype, self.shape)
@@ -196,8 +197,10 @@ class Array(jax.Array):
         copies = functools.cache(lambda: viewed._read(viewed.buffer.shards))  # all at once
         found = lambda rank, box: next(each[2] for each in copies() if each[:2] == (rank, box))  # noqa: E731
         return [
-            CardShard(viewed, rank, box, copy, functools.partial(found, rank, box))
-            for rank, box, copy in blocks
+            CardShard(
+                dlpack.Block(viewed, index, cards[rank]), rank, box, copy, functools.partial(found, rank, box)
+            )
+            for index, (rank, box, copy) in enumerate(blocks)
         ]
 
     def addressable_data(self, index: int) -> jax.Array:

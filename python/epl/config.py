@@ -10,6 +10,7 @@ silently ignored is a wrong result.
 from __future__ import annotations
 
 import difflib
+import functools
 import os
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -272,11 +273,19 @@ def _check_files(resolved: Mapping[str, Value]) -> None:
 
 def _check_cards(resolved: Mapping[str, Value]) -> None:
     """A list of cards is one."""
-    cards = str(resolved["cluster.run_visible_devices"])
-    if not cards:
-        return
+    if cards := str(resolved["cluster.run_visible_devices"]):
+        restricted("cuda:*", cards)
+
+
+@functools.cache
+def restricted(devices: str, cards: str) -> str:
+    """The devices, on cards of the list `cluster.run_visible_devices`, in which they count from 0.
+
+    Raises:
+      ConfigError: if it is no list, or too short.
+    """
     try:
-        runtime.module().restrict_devices("cuda:*", cards)
+        return str(runtime.module().restrict_devices(devices, cards))
     except runtime.module().Error as error:
         raise ConfigError(f'"cluster.run_visible_devices" = "{cards}": {error}') from None
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Mapping
 
 from epl import runtime
-from epl.config import Config
+from epl.config import Config, restricted
 from epl.errors import ConfigError
 from epl.values import as_integer
 
@@ -40,15 +39,7 @@ def visible(devices: str, config: Config) -> str:
             f'"cluster.run_visible_devices" = "{cards}" chooses among cards, found devices "{devices}", '
             'which are CPUs: leave it out, and say how many are used, as in epl.init(devices="cpu:2")'
         )
-    return _among(devices, cards)
-
-
-@functools.cache
-def _among(devices: str, cards: str) -> str:
-    try:
-        return str(runtime.module().restrict_devices(devices, cards))
-    except runtime.module().Error as error:
-        raise ConfigError(f'"cluster.run_visible_devices" = "{cards}": {error}') from None
+    return restricted(devices, cards)
 
 
 def parse_devices(devices: Devices) -> str:

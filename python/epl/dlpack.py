@@ -26,8 +26,6 @@ _CODES = {"i": 0, "u": 1, "f": 2, "b": 6}
 _BFLOAT = 4
 """Of DLDataTypeCode, by the kind of NumPy's dtype, or bfloat16."""
 
-Box = tuple[tuple[int, int], ...]
-
 
 @dataclass(frozen=True)
 class CudaDevice:
@@ -53,6 +51,12 @@ def cards_of(array: Array) -> list[CudaDevice]:
         return []
     found = [CudaDevice(*holder) for holder in array._read(array.buffer.holders)]
     return found if any(device.local_hardware_id is not None for device in found) else []
+
+
+def card_numbers(array: Array) -> dict[int, int]:
+    """The driver's number of the card of each device of this process that has some of an array."""
+    cards = ((device.id, device.local_hardware_id) for device in cards_of(array))
+    return {device: card for device, card in cards if card is not None}
 
 
 @dataclass(frozen=True)
@@ -102,11 +106,11 @@ def export(
 
 def whole_block(array: Array) -> Block:
     """The first block that is all of an array. Raises BufferError if there is none."""
-    blocks = array._read(array.buffer.blocks)
+    blocks, numbers = array._read(array.buffer.blocks), card_numbers(array)
     for index, (rank, box, _) in enumerate(blocks):
         if box == tuple((0, extent) for extent in array.shape):
-            return Block(array, index, _card_of(array, rank))
-    cards = sorted({_card_of(array, rank) for rank, _, _ in blocks})
+            return Block(array, index, numbers[rank])
+    cards = sorted({numbers[rank] for rank, _, _ in blocks})
     raise BufferError(
         f"an array of shape {array.shape} is in {len(blocks)} parts on {_name_cards(cards)}, expected one "
         "block of memory: take its parts, torch.from_dlpack(array.addressable_shards[0]), or a copy in "
@@ -116,17 +120,6 @@ def whole_block(array: Array) -> Block:
 
 def _name_cards(cards: list[int]) -> str:
     return ("card " if len(cards) == 1 else "cards ") + ", ".join(map(str, cards))
-
-
-def _card_of(array: Array, rank: int) -> int:
-    return next(device.local_hardware_id or 0 for device in cards_of(array) if device.id == rank)
-
-
-def block_of(array: Array, rank: int, box: Box) -> Block:
-    """That of a device with these bounds."""
-    blocks = array._read(array.buffer.blocks)
-    index = next(index for index, (*found, _) in enumerate(blocks) if found == [rank, box])
-    return Block(array, index, _card_of(array, rank))
 
 
 def _code_of(dtype: np.dtype[Any]) -> int:

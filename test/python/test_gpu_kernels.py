@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 import epl
+from epl.sass import tool
 from test_models import NAMES
 
 BIN = Path(__file__).parents[2] / "build" / "bin"
@@ -58,8 +59,8 @@ def test_kernels_compute_what_loops_do(name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", NAMES if NIGHTLY else SOME)
 def test_code_assembles_and_calls_nothing(name: str, tmp_path: Path) -> None:
-    nvidia = pytest.importorskip("nvidia")
-    ptxas = Path(next(iter(nvidia.__path__))) / "cu13" / "bin" / "ptxas"
+    pytest.importorskip("nvidia")
+    ptxas = tool("ptxas")
     for text in steps_of(name):
         code = tmp_path / "kernels.ptx"
         code.write_text(compile_to("ptx", text))
