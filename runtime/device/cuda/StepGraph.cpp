@@ -337,7 +337,9 @@ void StepGraph::start(std::span<const AddressTable *const> meshes, bool isTimed,
   if (work.communicators().areAborted())
     throw Error("this process has to end, as a step before was broken off");
   isStopped = stopped;
-  chains.start(stopped);
+  chains.start();
+  work.communicators().begin(
+      [this] { return isStopped() ? std::string("it is given up") : chains.findProblem(); });
   bind(meshes);
   wasTimed = isTimed;
   isRunning = true;

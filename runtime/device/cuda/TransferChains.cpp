@@ -16,12 +16,7 @@ TransferChains::TransferChains(const Cards &cards, StepWork &work)
   }
 }
 
-void TransferChains::start(std::function<bool()> isStopped) {
-  deadline = std::chrono::steady_clock::now() + limit;
-  work.communicators().begin([this, isStopped = std::move(isStopped)] {
-    return isStopped() ? std::string("it is given up") : findProblem();
-  });
-}
+void TransferChains::start() { deadline = std::chrono::steady_clock::now() + limit; }
 
 void TransferChains::clear() {
   work.transferMemory().clear();

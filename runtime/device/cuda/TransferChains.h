@@ -21,9 +21,8 @@ class TransferChains {
 public:
   TransferChains(const Cards &cards, StepWork &work);
 
-  /// A step begins, whose deadline is set. `isStopped` is asked while calls wait for other processes, and
-  /// says that it is given up.
-  void start(std::function<bool()> isStopped);
+  /// A step begins, whose deadline is set.
+  void start();
   /// Its commands are about to be enqueued: nothing has been used.
   void clear();
   /// The transfers of an item come behind what is on the stream of its lane, of its card.
@@ -46,6 +45,8 @@ public:
   /// To be called again and again while the step runs: messages go on. Why what has begun will not end, as
   /// NCCL says so, or as it has taken longer than EPL_DEADLINE_SECONDS (1800); else empty.
   std::string progress();
+  /// The same, whether the step has transfers or not: while groups are connected that is not known.
+  std::string findProblem();
   /// The step is given up: what has begun ends without other processes, and no step begins any more. In a
   /// process that is alone all have come, and it ends by itself.
   void giveUp() noexcept;
@@ -71,7 +72,6 @@ private:
   void callLibrary(std::span<const StepWork::Item *const> items);
   void exchange(std::span<const StepWork::Item *const> items);
   void recordEnd(const StepWork::Item &item);
-  std::string findProblem();
 
   const Cards &cards;
   const Driver &api;
