@@ -73,10 +73,11 @@ const Machine *findMachine(const std::string &kind) {
   return found == tables().end() ? nullptr : &*found;
 }
 
-std::string machineKinds() {
+std::string machineKinds(bool ofGpus) {
   std::string text;
   for (const Machine &machine : tables())
-    text += (text.empty() ? "\"" : ", \"") + machine.kind + '"';
+    if (machine.isGpu() || !ofGpus)
+      text += (text.empty() ? "\"" : ", \"") + machine.kind + '"';
   return text;
 }
 

@@ -49,8 +49,8 @@ std::span<const Machine> machines();
 /// The table of a kind; null if there is none.
 const Machine *findMachine(const std::string &kind);
 
-/// `"cpu", "a100"`, and so on, for errors.
-std::string machineKinds();
+/// `"cpu", "a100"`, and so on, or those of GPUs alone, for errors.
+std::string machineKinds(bool ofGpus = false);
 
 } // namespace epl::runtime::machine
 

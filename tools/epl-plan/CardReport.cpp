@@ -39,13 +39,6 @@ std::vector<Sum> sumsOf(const std::vector<Price> &prices, const std::vector<doub
   return sums;
 }
 
-double totalOf(const std::vector<Sum> &sums) {
-  double total = 0;
-  for (const Sum &sum : sums)
-    total += sum.predicted;
-  return total;
-}
-
 std::vector<Sum> sumsByLimit(const std::vector<Price> &prices) {
   return sumsOf(prices, nullptr, [&](uint32_t command) { return std::string(prices[command].limit); });
 }
@@ -99,16 +92,17 @@ std::string kindText(const plan::PlanT &plan, const plan::CommandT &command) {
 
 std::string limitShares(const std::vector<Price> &prices) {
   std::vector<Sum> sums = sumsByLimit(prices);
+  double total = totalOf(prices);
   std::string text;
   for (const Sum &sum : sums)
     if (sum.predicted > 0)
-      text += (text.empty() ? "" : ", ") + sum.name + " " + percentText(ratio(sum.predicted, totalOf(sums)));
+      text += (text.empty() ? "" : ", ") + sum.name + " " + percentText(ratio(sum.predicted, total));
   return text;
 }
 
 std::string limitsTable(const std::vector<Price> &prices) {
   std::vector<Sum> sums = sumsByLimit(prices);
-  double total = totalOf(sums);
+  double total = totalOf(prices);
   std::string text =
       "\npredicted by limit; all commands: " + timeText(total) + "\n  share      time  commands  limit\n";
   for (const Sum &sum : sums)

@@ -57,12 +57,8 @@ static machine::Machine cardOf(const std::string &kindOrFile) {
   auto &found = std::get<machine::Machine>(read);
   if (found.isGpu())
     return found;
-  std::string kinds;
-  for (const machine::Machine &each : machine::machines())
-    if (each.isGpu())
-      kinds += (kinds.empty() ? "\"" : ", \"") + each.kind + '"';
-  throw Error("--card: a machine of kind \"" + found.kind + "\" is no GPU, expected one of " + kinds +
-              ", or a file of such a kind");
+  throw Error("--card: a machine of kind \"" + found.kind + "\" is no GPU, expected one of " +
+              machine::machineKinds(/*ofGpus=*/true) + ", or a file of such a kind");
 }
 
 static std::string describe(const machine::Machine &card) {
@@ -99,6 +95,13 @@ Prices pricesOf(const plan::PlanT &plan, const MachineOptions &options, Enqueued
                 "--card");
   return isGpu && options.gflops == 0 ? pricesByCard(plan, options, enqueued)
                                       : pricesByNumbers(plan, options);
+}
+
+double totalOf(const std::vector<Price> &prices) {
+  double total = 0;
+  for (const Price &price : prices)
+    total += price.nanoseconds;
+  return total;
 }
 
 std::vector<std::vector<double>> nanosecondsOf(const Prices &prices) {

@@ -38,6 +38,9 @@ struct Prices {
 /// CardTimes.h. Throws Error if the options do not fit the plan, or if a machine file is none.
 Prices pricesOf(const plan::PlanT &plan, const MachineOptions &options, Enqueued enqueued);
 
+/// Of all commands of a part, one after another.
+double totalOf(const std::vector<Price> &prices);
+
 /// The times alone.
 std::vector<std::vector<double>> nanosecondsOf(const Prices &prices);
 

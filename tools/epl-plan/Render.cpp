@@ -140,15 +140,8 @@ private:
     text(x, 79, "sub", "arrow: waits for; dashed: on all devices of the collective");
     if (prices)
       text(kMargin, 97, "sub",
-           "predicted on " + model->card + ", one command after another: " + timeText(totalTime()) + "; " +
-               limitShares(*prices));
-  }
-
-  double totalTime() const {
-    double total = 0;
-    for (const Price &price : *prices)
-      total += price.nanoseconds;
-    return total;
+           "predicted on " + model->card + ", one command after another: " + timeText(totalOf(*prices)) +
+               "; " + limitShares(*prices));
   }
 
   void drawLane(uint32_t index, int right) {

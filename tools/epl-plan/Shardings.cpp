@@ -67,29 +67,14 @@ std::pair<std::vector<uint32_t>, uint32_t> partsOf(const plan::PlanT &plan, cons
   return {parts, shares};
 }
 
-/// The communicator of a collective; -1 of other commands.
-int32_t communicatorOf(const plan::CommandT &command) {
-  const plan::ActionUnion &action = command.action;
-  if (const auto *reduce = action.AsReducePart())
-    return int32_t(reduce->communicator);
-  if (const auto *gather = action.AsGatherParts())
-    return int32_t(gather->communicator);
-  if (const auto *gather = action.AsGatherBlocks())
-    return int32_t(gather->communicator);
-  if (const auto *reduce = action.AsReduceBlocks())
-    return int32_t(reduce->communicator);
-  if (const auto *exchange = action.AsExchangeBlocks())
-    return int32_t(exchange->communicator);
-  if (const auto *reduce = action.AsReduceToRoot())
-    return int32_t(reduce->communicator);
-  if (const auto *copy = action.AsCopyFromRoot())
-    return int32_t(copy->communicator);
-  return -1;
+/// The communicator of a collective, which is its lane's; -1 of other commands.
+int32_t communicatorOf(const plan::PlanT &plan, const plan::CommandT &command) {
+  return plan.lanes[command.lane]->communicator;
 }
 
 /// What a command moves between devices goes over axes or comes from a channel; empty for other commands.
 std::string routeOf(const plan::PlanT &plan, const plan::CommandT &command) {
-  if (int32_t communicator = communicatorOf(command); communicator >= 0)
+  if (int32_t communicator = communicatorOf(plan, command); communicator >= 0)
     return "over " + join(plan.communicators[communicator]->axes, ", ");
   const plan::ReceiveT *receive = command.action.AsReceive();
   return receive ? "from channel " + std::to_string(receive->channel) : "";
@@ -195,7 +180,7 @@ std::vector<Exchange> exchangesOf(const plan::PlanT &plan) {
     std::string cause = command.cause.empty() ? source : command.cause;
     auto [place, isNew] = known.try_emplace({kind, route, command.work, cause}, exchanges.size());
     if (isNew) {
-      int32_t communicator = communicatorOf(command);
+      int32_t communicator = communicatorOf(plan, command);
       uint32_t members = communicator < 0 ? mesh.devices() : mesh.memberCount(uint32_t(communicator));
       exchanges.push_back({kind, route, members, command.work, cause, 0, {}, 0});
     }

@@ -77,9 +77,9 @@ void Localizer::stamp(Operation *local, Operation *global, ShardingAttr as) {
   copyWork(global, local);
 }
 
-Operation *Localizer::createMap(Operation *global, RankedTensorType type, ShardingAttr as, ValueRange inputs,
-                                ArrayRef<AffineMap> maps, function_ref<Value(OpBuilder &, ValueRange)> body) {
-  Location loc = global->getLoc();
+Operation *mlir::epl::createMap(OpBuilder &builder, Location loc, RankedTensorType type, ValueRange inputs,
+                                ArrayRef<AffineMap> maps, function_ref<Value(OpBuilder &, ValueRange)> body,
+                                function_ref<void(Operation *)> stamp) {
   SmallVector<AffineMap> all(maps);
   all.push_back(builder.getMultiDimIdentityMap(type.getRank()));
   SmallVector<utils::IteratorType> loops(type.getRank(), utils::IteratorType::parallel);
@@ -89,9 +89,15 @@ Operation *Localizer::createMap(Operation *global, RankedTensorType type, Shardi
                                          Value result = body(at, elements.drop_back());
                                          linalg::YieldOp::create(at, loc, result);
                                        });
-  stamp(empty, global, as);
-  stamp(map, global, as);
+  stamp(empty);
+  stamp(map);
   return map;
+}
+
+Operation *Localizer::createMap(Operation *global, RankedTensorType type, ShardingAttr as, ValueRange inputs,
+                                ArrayRef<AffineMap> maps, function_ref<Value(OpBuilder &, ValueRange)> body) {
+  return epl::createMap(builder, global->getLoc(), type, inputs, maps, body,
+                        [&](Operation *local) { stamp(local, global, as); });
 }
 
 void mlir::epl::replaceByLocal(Operation *op, Operation *local, Localizer &localizer) {

@@ -16,6 +16,12 @@
 
 namespace mlir::epl {
 
+/// A tensor of `type` whose elements `body` computes from those of `inputs` that `maps`, one each, choose.
+/// `stamp` gets each op that is made.
+Operation *createMap(OpBuilder &builder, Location loc, RankedTensorType type, ValueRange inputs,
+                     ArrayRef<AffineMap> maps, function_ref<Value(OpBuilder &, ValueRange)> body,
+                     function_ref<void(Operation *)> stamp);
+
 /// The local function under construction.
 class Localizer {
 public:
@@ -45,8 +51,7 @@ public:
   /// Marks an op that `global` becomes with the work of `global` and with what its tensors are parts of.
   void stamp(Operation *local, Operation *global, ShardingAttr as);
 
-  /// A local tensor of `type` that is a part as `as` says, whose elements `body` computes from those of
-  /// `inputs` that `maps`, one each, choose. Part of what `global` becomes.
+  /// The same of local tensors, of which the result is a part as `as` says. Part of what `global` becomes.
   Operation *createMap(Operation *global, RankedTensorType type, ShardingAttr as, ValueRange inputs,
                        ArrayRef<AffineMap> maps, function_ref<Value(OpBuilder &, ValueRange)> body);
 

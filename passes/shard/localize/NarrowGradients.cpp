@@ -21,11 +21,11 @@
 #include "dialect/Gradients.h"
 #include "dialect/Sharding.h"
 #include "passes/shard/Passes.h"
+#include "passes/shard/localize/Localize.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/Statistic.h"
 #include "llvm/Support/DebugLog.h"
 
@@ -127,20 +127,13 @@ void Narrower::setNarrow(Value value) const {
 Value Narrower::createMap(OpBuilder &builder, Location loc, Value tensor, FloatType to, ShardingAttr sharding,
                           Attribute work, ElementBody element) const {
   auto type = cast<RankedTensorType>(cast<RankedTensorType>(tensor.getType()).clone(to));
-  AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
-  SmallVector<utils::IteratorType> loops(type.getRank(), utils::IteratorType::parallel);
-  auto empty = tensor::EmptyOp::create(builder, loc, type.getShape(), to);
-  auto map =
-      linalg::GenericOp::create(builder, loc, type, tensor, empty.getResult(), ArrayRef{identity, identity},
-                                loops, [&](OpBuilder &at, Location, ValueRange elements) {
-                                  Value made = element(at, loc, elements.front());
-                                  linalg::YieldOp::create(at, loc, made);
-                                });
-  for (Operation *op : {empty.getOperation(), map.getOperation()}) {
+  auto body = [&](OpBuilder &at, ValueRange elements) { return element(at, loc, elements.front()); };
+  auto stamp = [&](Operation *op) {
     op->setAttr(EplDialect::kShardingAttr, builder.getArrayAttr(sharding));
     op->setAttr(EplDialect::kWorkAttr, work);
-  }
-  return map.getResult(0);
+  };
+  AffineMap identity = builder.getMultiDimIdentityMap(type.getRank());
+  return epl::createMap(builder, loc, type, tensor, identity, body, stamp)->getResult(0);
 }
 
 Value Narrower::round(OpBuilder &builder, Operation *collective, Value tensor, ShardingAttr sharding) const {

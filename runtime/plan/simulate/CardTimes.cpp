@@ -155,8 +155,8 @@ private:
   void setLink(Work &work, const plan::CommandT &command, const Cost &cost, bool isRemote) const {
     double distant = isRemote ? 1 : 0; // of what it receives, the part from other cards
     double received = double(cost.received);
-    if (std::optional<uint32_t> communicator = communicatorOf(command.action))
-      distant = distantShare(*communicator);
+    if (int32_t communicator = plan.lanes[command.lane]->communicator; communicator >= 0)
+      distant = distantShare(uint32_t(communicator));
     if (distant == 0)
       return;
     bool isWhole = distant == 1 && share == 1; // members are NCCL's
@@ -168,24 +168,6 @@ private:
       received += double(costOf(plan, mesh, *plan.commands[reduce->gather]).received);
     work.link =
         double(link.latencyNs) / kNanoseconds + share * distant * received / double(link.bytesPerSecond);
-  }
-
-  static std::optional<uint32_t> communicatorOf(const plan::ActionUnion &action) {
-    if (const auto *reduce = action.AsReducePart())
-      return reduce->communicator;
-    if (const auto *gather = action.AsGatherParts())
-      return gather->communicator;
-    if (const auto *gather = action.AsGatherBlocks())
-      return gather->communicator;
-    if (const auto *reduce = action.AsReduceBlocks())
-      return reduce->communicator;
-    if (const auto *exchange = action.AsExchangeBlocks())
-      return exchange->communicator;
-    if (const auto *reduce = action.AsReduceToRoot())
-      return reduce->communicator;
-    if (const auto *copy = action.AsCopyFromRoot())
-      return copy->communicator;
-    return {};
   }
 
   /// Of the other members of a communicator, how many are on other cards.
