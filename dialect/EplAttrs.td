@@ -50,6 +50,14 @@ def Epl_Activation : I32EnumAttr<"Activation", "what a library applies to a prod
   let cppNamespace = "::mlir::epl";
 }
 
+def Epl_ConvolutionTensor : I32EnumAttr<"ConvolutionTensor", "a tensor of a convolution", [
+  I32EnumAttrCase<"image", 0>,
+  I32EnumAttrCase<"filter", 1>,
+  I32EnumAttrCase<"output", 2>
+]> {
+  let cppNamespace = "::mlir::epl";
+}
+
 def Epl_ImageKind : I32EnumAttr<"ImageKind", "how machine code is written down", [
   I32EnumAttrCase<"elf", 0>,
   I32EnumAttrCase<"ptx", 1>,
@@ -320,6 +328,37 @@ def Epl_EpilogueAttr : Epl_Attr<"Epilogue", "epilogue"> {
   }];
   let parameters = (ins "bool":$bias, EnumParameter<Epl_Activation>:$activation);
   let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def Epl_ConvolutionAttr : Epl_Attr<"Convolution", "convolution"> {
+  let summary = "a contraction as a library of convolutions takes it";
+  let description = [{
+    Three tensors fulfil `output[n, g, k, o] = sum over c, t of image[n, g, c, i] * filter[g, k, c, t]`, where along
+    each axis `i = stride * o + dilation * t - before`; outside of the image there are zeros. The kernel computes
+    what it `writes`: the output, or the gradient of the image or of the filter by the same products. With `flips`
+    the filter's taps are in reverse order. `accumulate` adds to what the kernel's last input holds.
+
+    `operands` are image, filter and output among the kernel's inputs and, behind these, its result. `samples` (n),
+    `groups` (g), `channels` (c) and `features` (k) are each an extent and the strides in image, filter and output,
+    in elements; 0 where a tensor lacks it. `axes` holds for each axis, 1 to 3 of them, ten numbers: the extents
+    of image, filter and output, the strides in these, stride, dilation, and the zeros before and after the image.
+    `output = floor((image + before + after - dilation * (filter - 1) - 1) / stride) + 1`.
+
+    Constraints:
+    - (C1) four numbers for each dimension, ten for each of 1 to 3 axes, three operands.
+    - (C2) extents, `stride` and `dilation` are positive, other numbers not negative.
+  }];
+  let parameters = (ins EnumParameter<Epl_ConvolutionTensor>:$writes, ArrayRefParameter<"int64_t">:$operands,
+                        "bool":$flips, "bool":$accumulate,
+                        ArrayRefParameter<"int64_t">:$samples, ArrayRefParameter<"int64_t">:$groups,
+                        ArrayRefParameter<"int64_t">:$channels, ArrayRefParameter<"int64_t">:$features,
+                        ArrayRefParameter<"int64_t">:$axes);
+  let assemblyFormat = [{
+    `<` $writes `,` `operands` `=` `[` $operands `]` `,` struct($flips, $accumulate) `,`
+    `samples` `=` `[` $samples `]` `,` `groups` `=` `[` $groups `]` `,` `channels` `=` `[` $channels `]` `,`
+    `features` `=` `[` $features `]` `,` `axes` `=` `[` $axes `]` `>`
+  }];
+  let genVerifyDecl = 1;
 }
 
 def Epl_CopyAttr : Epl_Attr<"Copy", "copy"> {

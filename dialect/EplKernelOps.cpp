@@ -12,6 +12,31 @@ static LogicalResult verifySameTypes(Operation *op, TypeRange found, TypeRange e
   return success();
 }
 
+LogicalResult ConvolutionAttr::verify(function_ref<InFlightDiagnostic()> emitError, ConvolutionTensor,
+                                      ArrayRef<int64_t> operands, bool, bool, ArrayRef<int64_t> samples,
+                                      ArrayRef<int64_t> groups, ArrayRef<int64_t> channels,
+                                      ArrayRef<int64_t> features, ArrayRef<int64_t> axes) {
+  const ArrayRef<int64_t> dims[] = {samples, groups, channels, features};
+  bool hasSizes = llvm::all_of(dims, [](ArrayRef<int64_t> dim) { return dim.size() == 4; }) &&
+                  operands.size() == 3 && !axes.empty() && axes.size() % 10 == 0 && axes.size() <= 30;
+  if (!hasSizes) // (C1)
+    return emitError()
+           << "a convolution has four numbers for each dimension, ten for each of 1 to 3 axes and "
+              "three operands";
+  auto isPositive = [](int64_t number) { return number > 0; };
+  auto isNegative = [](int64_t number) { return number < 0; };
+  bool isSound =
+      llvm::none_of(operands, isNegative) && llvm::none_of(axes, isNegative) &&
+      llvm::all_of(dims, [&](auto dim) { return isPositive(dim[0]) && llvm::none_of(dim, isNegative); });
+  for (size_t axis = 0; axis < axes.size(); axis += 10)
+    isSound &= llvm::all_of(axes.slice(axis, 3), isPositive) && isPositive(axes[axis + 6]) &&
+               isPositive(axes[axis + 7]);
+  if (!isSound) // (C2)
+    return emitError() << "extents, strides and dilations of a convolution are positive, its other numbers "
+                          "not negative";
+  return success();
+}
+
 LogicalResult ClusterOp::verify() {
   Block &body = getBody().front();
   if (failed(

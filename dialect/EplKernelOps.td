@@ -46,6 +46,8 @@ def Epl_KernelOp : Epl_Op<"kernel", [Epl_KernelLevel, IsolatedFromAbove, Symbol,
     - `gemm`: the call of the matrix library that runs it instead of code of its own; `a` and `b` are the
       first two inputs.
     - `epilogue`: what that call does with the product: it adds the last input, or applies a function.
+    - `convolution`: the call of a library of convolutions that may run it on a GPU; where there is none, or where it
+      does not take it, the kernel's code does.
     - `symbol`: its entry in the binary, if that is not called as the kernel is: kernels may be the same code.
     - `grids`: how many threads of a GPU run it, and what each does. A kernel of several grids has as many phases,
       which run one after another; the entry of phase p > 0 is that of the kernel followed by `$p`.
@@ -73,6 +75,7 @@ def Epl_KernelOp : Epl_Op<"kernel", [Epl_KernelLevel, IsolatedFromAbove, Symbol,
                        OptionalAttr<I64Attr>:$extent, OptionalAttr<I64Attr>:$workspace,
                        OptionalAttr<DenseI32ArrayAttr>:$in_place, OptionalAttr<I64Attr>:$flops,
                        OptionalAttr<Epl_GemmAttr>:$gemm, OptionalAttr<Epl_EpilogueAttr>:$epilogue,
+                       OptionalAttr<Epl_ConvolutionAttr>:$convolution,
                        OptionalAttr<StrAttr>:$symbol,
                        OptionalAttr<TypedArrayAttrBase<Epl_GridAttr, "array of grids">>:$grids,
                        OptionalAttr<TypedArrayAttrBase<Epl_CopyAttr, "array of copies">>:$copies);

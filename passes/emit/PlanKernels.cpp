@@ -84,12 +84,37 @@ static std::unique_ptr<plan::GridT> toGrid(GridAttr grid) {
   return made;
 }
 
+static plan::ConvolutionLoop toLoop(ArrayRef<int64_t> numbers) {
+  return {numbers[0], numbers[1], numbers[2], numbers[3]};
+}
+
+static std::unique_ptr<plan::ConvolutionT> describe(ConvolutionAttr attr, Block &body) {
+  auto made = std::make_unique<plan::ConvolutionT>();
+  made->writes = plan::ConvolutionTensor(attr.getWrites());
+  made->type = *getElementType(getElementTypeOrSelf(body.getArgument(0)));
+  made->result = *getElementType(getElementTypeOrSelf(body.getTerminator()->getOperand(0)));
+  ArrayRef<int64_t> operands = attr.getOperands();
+  made->image = uint32_t(operands[0]), made->filter = uint32_t(operands[1]),
+  made->output = uint32_t(operands[2]);
+  made->flips = attr.getFlips();
+  made->accumulate = attr.getAccumulate();
+  made->samples = toLoop(attr.getSamples()), made->groups = toLoop(attr.getGroups());
+  made->channels = toLoop(attr.getChannels()), made->features = toLoop(attr.getFeatures());
+  ArrayRef<int64_t> axes = attr.getAxes();
+  for (; !axes.empty(); axes = axes.drop_front(10))
+    made->axes.emplace_back(axes[0], axes[1], axes[2], axes[3], axes[4], axes[5], axes[6], axes[7], axes[8],
+                            axes[9]);
+  return made;
+}
+
 /// What lowering has said of a kernel that is code.
 static void setCode(KernelOp kernel, plan::KernelT &entry) {
   entry.form = kernel.getForm().value_or("").str();
   entry.workspace = kernel.getWorkspace().value_or(0);
   entry.extent = kernel.getExtent().value_or(1);
   entry.flops = kernel.getFlops().value_or(0);
+  if (ConvolutionAttr convolution = kernel.getConvolutionAttr())
+    entry.convolution = describe(convolution, kernel.getBody().front());
   if (ArrayAttr grids = kernel.getGridsAttr())
     for (GridAttr grid : grids.getAsRange<GridAttr>())
       entry.grids.push_back(toGrid(grid));

@@ -208,6 +208,27 @@ def FoldEpilogues : Pass<"epl-fold-epilogues", "::mlir::ModuleOp"> {
   }];
 }
 
+def MatchConvolutions : Pass<"epl-match-convolutions", "::mlir::ModuleOp"> {
+  let summary = "Finds the convolutions that a library of GPUs runs";
+  let description = [{
+    A kernel that is one contraction, not a matrix product, gets `convolution` if it is a convolution of 1 to 3 axes or
+    a gradient of one: strided, dilated, in groups, with zeros around the image or between its elements, in f32, f64,
+    bf16 or f16, whatever the order of dimensions in memory. It keeps its code, which runs where there is no library.
+
+    ```mlir
+    epl.kernel @k0_matmul contraction {
+    ^bb0(%x: tensor<8x14x14x3xf32>, %w: tensor<3x3x3x4xf32>): ...
+    }
+    ```
+    gets
+    ```mlir
+    {convolution = #epl.convolution<output, operands = [0, 1, 2], flips = false, accumulate = false,
+        samples = [8, 588, 0, 576], groups = [1, 0, 0, 0], channels = [3, 1, 4, 0], features = [4, 0, 1, 1],
+        axes = [14, 3, 12, 42, 36, 48, 1, 1, 0, 0, 14, 3, 12, 3, 12, 4, 1, 1, 0, 0]>}
+    ```
+  }];
+}
+
 def LowerKernels : Pass<"epl-lower-kernels", "::mlir::ModuleOp"> {
   let summary = "Gives each kernel its loop nest";
   let description = [{

@@ -28,8 +28,10 @@ void mlir::epl::buildKernelPipeline(OpPassManager &pm) {
 }
 
 void mlir::epl::buildCodegenPipeline(OpPassManager &pm, const CodegenOptions &options) {
-  if (!options.gpu.empty())
+  if (!options.gpu.empty()) {
     pm.addPass(createFoldEpilogues());
+    pm.addPass(createMatchConvolutions());
+  }
   LowerKernelsOptions lower;
   lower.cpu = options.cpu;
   lower.gpu = options.gpu;

@@ -35,7 +35,11 @@ def module() -> Any:
         raise Error(f"{_missing('the runtime')} ({error})") from error
 
 
-_NVIDIA = {"EPL_CUBLASLT": "cu13/lib/libcublasLt.so.13", "EPL_NCCL": "nccl/lib/libnccl.so.2"}
+_NVIDIA = {
+    "EPL_CUBLASLT": "cu13/lib/libcublasLt.so.13",
+    "EPL_CUDNN": "cudnn/lib/libcudnn.so.9",
+    "EPL_NCCL": "nccl/lib/libnccl.so.2",
+}
 """NVIDIA's libraries: what names one, and where it is in the packages of pip."""
 
 

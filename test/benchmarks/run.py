@@ -56,6 +56,7 @@ def gpu_calls(effort: Effort) -> Iterator[table.Row]:
         "EPL_CUDA_IDLE": "1",
         "LD_LIBRARY_PATH": str(driver),
         "EPL_CUBLASLT": str(driver / "libcublasLt.so.13"),
+        "EPL_CUDNN": str(driver / "libcudnn.so.9"),
         "EPL_NCCL": str(driver / "libnccl.so.2"),
     }
     for found in native.lines(sys.executable, str(program), *arguments, **idle):

@@ -14,6 +14,13 @@ from pathlib import Path
 DRIVER = Path(__file__).parents[2] / "build" / "cuda"
 
 
+LIBRARIES = {
+    "EPL_CUBLASLT": "libcublasLt.so.13",
+    "EPL_CUDNN": "libcudnn.so.9",
+    "EPL_NCCL": "libnccl.so.2",
+}
+"""What names a library of a GPU, and its stand-in."""
+
 ON_DRIVER = bool(os.environ.get("EPL_TEST_ON_DRIVER"))
 
 
@@ -21,8 +28,7 @@ def environment() -> dict[str, str]:
     """That of a process whose driver is the stand-in."""
     if ON_DRIVER:
         return dict(os.environ)
-    libraries = {"EPL_CUBLASLT": "libcublasLt.so.13", "EPL_NCCL": "libnccl.so.2"}
-    named = {name: str(DRIVER / file) for name, file in libraries.items()}
+    named = {name: str(DRIVER / file) for name, file in LIBRARIES.items()}
     return {**os.environ, "LD_LIBRARY_PATH": str(DRIVER), "EPL_NCCL_CONNECTS": "1", **named}
 
 

@@ -35,7 +35,7 @@ def skip_on_driver(number: int, **more: str) -> None:
         return
     if number > cards.count():
         pytest.skip(f"{number} GPUs")
-    if more.keys() - {"EPL_CUDA_BLOCKING", "EPL_CUDA_SAME_BITS", "EPL_CUDA_TF32", "EPL_CUBLASLT", "EPL_NCCL"}:
+    if more.keys() - {"EPL_CUDA_BLOCKING", "EPL_CUDA_SAME_BITS", "EPL_CUDA_TF32", *cards.LIBRARIES}:
         pytest.skip("the stand-in of a GPU")
 
 

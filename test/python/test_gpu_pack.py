@@ -45,8 +45,7 @@ def run(pack: Path, *arguments: str, **variables: str) -> subprocess.CompletedPr
 
 
 def stand_in() -> dict[str, str]:
-    names = ("LD_LIBRARY_PATH", "EPL_CUBLASLT", "EPL_NCCL")
-    return {name: cards.environment()[name] for name in names}
+    return {name: cards.environment()[name] for name in ("LD_LIBRARY_PATH", *cards.LIBRARIES)}
 
 
 def test_all_is_right(pack: Path) -> None:

@@ -7,7 +7,6 @@
 #include "passes/kernel/match/Phases.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 using namespace mlir;
 using namespace mlir::epl;
@@ -79,8 +78,7 @@ static bool isPlain(GenericOp op) {
          llvm::all_of(op.getOperandTypes(), [](Type type) { return isa<RankedTensorType>(type); });
 }
 
-// The dilation that makes `value`, or null.
-static tensor::InsertSliceOp getDilation(Value value) {
+tensor::InsertSliceOp mlir::epl::getDilation(Value value) {
   auto dilation = value.getDefiningOp<tensor::InsertSliceOp>();
   return dilation && isDilation(dilation) ? dilation : tensor::InsertSliceOp();
 }
@@ -118,11 +116,15 @@ static StridedContraction setLoops(StridedContraction contraction, const Strided
   return contraction;
 }
 
-std::optional<ContractionParts> mlir::epl::matchContraction(KernelOp kernel) {
-  Block &body = kernel.getBody().front();
-  Operation *yield = body.getTerminator();
+GenericOp mlir::epl::getContraction(KernelOp kernel) {
+  Operation *yield = kernel.getBody().front().getTerminator();
   auto op = yield->getNumOperands() == 1 ? yield->getOperand(0).getDefiningOp<GenericOp>() : GenericOp();
-  if (kernel.getKind() != KernelKind::contraction || !op || !isPlain(op))
+  return kernel.getKind() == KernelKind::contraction && op && isPlain(op) ? op : GenericOp();
+}
+
+std::optional<ContractionParts> mlir::epl::matchContraction(KernelOp kernel) {
+  GenericOp op = getContraction(kernel);
+  if (!op)
     return std::nullopt;
   auto a = dyn_cast<BlockArgument>(getStored(op.getInputs()[0])),
        b = dyn_cast<BlockArgument>(getStored(op.getInputs()[1])),

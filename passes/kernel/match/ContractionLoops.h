@@ -4,6 +4,7 @@
 #include "dialect/Epl.h"
 
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 
 #include <vector>
 
@@ -43,6 +44,13 @@ struct ContractionParts {
   std::vector<StridedContraction> parts; ///< at least one
   bool coversResult;                     ///< false: some elements are in no part, they are `fill`
 };
+
+/// What a kernel of kind contraction computes, if it is one op that multiplies and adds, in one type,
+/// elements of two tensors, each of which may be dilated. Null if it is something else, or empty.
+linalg::GenericOp getContraction(KernelOp kernel);
+
+/// The dilation that makes `value`, or null.
+tensor::InsertSliceOp getDilation(Value value);
 
 /// The contraction that `kernel` is: only multiplies and adds, of elements that have the result's type or are
 /// widened to it. It is one part but for dilated operands (`isDilation`), whose zeros no part reads. Nothing

@@ -46,6 +46,24 @@ CUresult KernelCall::update(const Driver &api, CUgraphExec graph, CUgraphNode no
   return api.cuGraphExecKernelNodeSetParams(graph, node, &parameters);
 }
 
+size_t Calls::workspaceBytes() const {
+  return product ? product->workspaceBytes() : convolution ? convolution->workspaceBytes() : 0;
+}
+
+const void *Calls::choice() const {
+  return product ? product->choice() : convolution ? convolution->choice() : nullptr;
+}
+
+void Calls::enqueueCall(const Driver &api, CUdeviceptr workspace, CUstream stream) const {
+  if (product)
+    if (blas::Status status = product->enqueue(workspace, stream); status != blas::Status::success)
+      throw Error("cublasLt fails with status " + std::to_string(int(status)));
+  if (convolution)
+    convolution->enqueue(workspace, stream);
+  if (host)
+    api.check(host->enqueue(stream), "it cannot be enqueued");
+}
+
 void Tables::upload(Copies &copies) {
   for (uint32_t card = 0; card < bytes.size(); ++card) {
     memory.push_back(allocateOn(cards, card, bytes[card].size(), "a table of what is moved"));
@@ -142,6 +160,25 @@ std::unique_ptr<HostCall> CallMaker::factorize(const plan::LaunchT &launch, cons
   return std::make_unique<HostCall>(api, kernel, std::move(operands));
 }
 
+/// Whether the library takes the convolution that a kernel is; then it is a call of that. One that adds to
+/// its last input adds to a copy of it, where the result lies elsewhere.
+bool CallMaker::convolve(const plan::LaunchT &launch, const plan::KernelT &kernel,
+                         const PlaceOfCommand &place, const MoveAddresses &addresses, Calls &calls) {
+  const plan::ConvolutionT &convolution = *kernel.convolution;
+  std::shared_ptr<const ConvolutionLibrary> library = images.convolutions(place.card);
+  auto addressOf = [&](uint32_t operand) { return addresses.buffer(place.rank, launch.buffers[operand]); };
+  if (library)
+    calls.convolution = ConvolutionCall::make(
+        std::move(library), convolution,
+        {addressOf(convolution.image), addressOf(convolution.filter), addressOf(convolution.output)});
+  if (!calls.convolution || !convolution.accumulate)
+    return calls.convolution.has_value();
+  CUdeviceptr from = addressOf(kernel.num_inputs - 1), to = addressOf(kernel.num_inputs);
+  if (from != to)
+    calls.kernels.push_back(copy({{to, from, kernel.operand_sizes.back()}}, place.card));
+  return true;
+}
+
 KernelCall CallMaker::makeList(const plan::KernelT &kernel, size_t phase, uint32_t card,
                                std::span<const KernelCall *const> launches) {
   std::vector<uint64_t> rows;
@@ -171,6 +208,8 @@ Calls CallMaker::make(const plan::CommandT &command, const PlaceOfCommand &place
     const plan::KernelT &kernel = *plan.kernels[action->kernel];
     if (kernel.factorization)
       calls.host = factorize(*action, kernel, rank, addresses);
+    if (kernel.convolution && convolve(*action, kernel, place, addresses, calls))
+      return calls;
     for (size_t phase = 0; phase < kernel.grids.size(); ++phase)
       if (kernel.grids[phase]->extent != 0)
         calls.kernels.push_back(launch(*action, kernel, phase, place, addresses));

@@ -91,10 +91,17 @@ struct Calls {
   std::vector<KernelCall> kernels;
   std::unique_ptr<HostCall> host;
   std::optional<ProductCall> product;
+  std::optional<ConvolutionCall> convolution;
 
-  bool isEmpty() const { return kernels.empty() && !host && !product && !transfer; }
+  bool isEmpty() const { return kernels.empty() && isOwn(); }
   /// Whether all of it is kernels of ours, whose arguments a graph can be given anew.
-  bool isOwn() const { return !host && !product && !transfer; }
+  bool isOwn() const { return !host && !product && !convolution && !transfer; }
+  /// Bytes of memory that a library works in, which no other call may use meanwhile.
+  size_t workspaceBytes() const;
+  /// What a library does by the same code as other calls with that; null of kernels and calls of the host.
+  const void *choice() const;
+  /// Enqueues the call of a library or of the host, if it is one. Throws Error if that fails.
+  void enqueueCall(const Driver &api, CUdeviceptr workspace, CUstream stream) const;
 };
 
 /// A command's rank on its card: where its coordinates and the conditions of the command are; 0 of a command
@@ -134,6 +141,8 @@ public:
 private:
   std::unique_ptr<HostCall> factorize(const plan::LaunchT &launch, const plan::KernelT &kernel, uint32_t rank,
                                       const MoveAddresses &addresses) const;
+  bool convolve(const plan::LaunchT &launch, const plan::KernelT &kernel, const PlaceOfCommand &place,
+                const MoveAddresses &addresses, Calls &calls);
   KernelCall launch(const plan::LaunchT &launch, const plan::KernelT &kernel, size_t phase,
                     const PlaceOfCommand &place, const MoveAddresses &addresses) const;
   KernelCall contract(const plan::ContractT &contract, const ProductOperands &operands,

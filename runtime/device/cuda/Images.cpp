@@ -26,13 +26,21 @@ static bool multiplies(const plan::PlanT &plan) {
   });
 }
 
+static bool convolves(const plan::PlanT &plan) {
+  return std::ranges::any_of(meshPlansOf(plan), [](const plan::PlanT *part) {
+    return std::ranges::any_of(part->kernels,
+                               [](const auto &kernel) { return kernel->convolution != nullptr; });
+  });
+}
+
 Images::Images(std::shared_ptr<const Cards> shared, const plan::PlanT &plan) : cards(std::move(shared)) {
-  bool hasProducts = multiplies(plan);
+  bool hasProducts = multiplies(plan), hasConvolutions = convolves(plan);
   for (uint32_t card = 0; card < cards->size(); ++card) {
     cards->use(card);
     loadPlan(card, plan);
     ownModules.push_back(load(card, ownKernels(), "the kernels that move data"));
     productLibraries.push_back(hasProducts ? ProductLibrary::open(cards, card) : nullptr);
+    convolutionLibraries.push_back(hasConvolutions ? ConvolutionLibrary::open(cards, card) : nullptr);
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include "runtime/device/cuda/Cards.h"
 #include "runtime/device/cuda/Handles.h"
+#include "runtime/device/cuda/convolutions/Convolutions.h"
 #include "runtime/device/cuda/products/Products.h"
 #include "runtime/plan/format/plan_generated.h"
 
@@ -33,6 +34,12 @@ public:
     return productLibraries[card];
   }
 
+  /// The same for its convolutions.
+  std::shared_ptr<const ConvolutionLibrary> convolutions(uint32_t card) const {
+    cards->use(card);
+    return convolutionLibraries[card];
+  }
+
 private:
   void loadPlan(uint32_t card, const plan::PlanT &plan);
   Module load(uint32_t card, std::string_view code, const std::string &what) const;
@@ -42,6 +49,7 @@ private:
   std::shared_ptr<const Cards> cards;
   std::vector<Module> modules, ownModules; // of each card; null if the plan has no kernels
   std::vector<std::shared_ptr<const ProductLibrary>> productLibraries; // of each card
+  std::vector<std::shared_ptr<const ConvolutionLibrary>> convolutionLibraries;
   mutable std::mutex mutex;
   mutable std::map<std::pair<CUmodule, std::string>, CUfunction> functions; // that somebody has asked for
 };

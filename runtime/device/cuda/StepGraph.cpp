@@ -111,11 +111,8 @@ CUresult StepGraph::enqueueCalls(uint32_t index, CUstream own) {
     if (CUresult result = takeNode(index, own); result != CUDA_SUCCESS)
       return result;
   }
-  if (calls.product)
-    if (blas::Status status = calls.product->enqueue(work.workspaceOf(item), own);
-        status != blas::Status::success)
-      throw Error(work.describe(item) + ": cublasLt fails with status " + std::to_string(int(status)));
-  return calls.host ? calls.host->enqueue(own) : CUDA_SUCCESS;
+  work.enqueueCall(item, own);
+  return CUDA_SUCCESS;
 }
 
 /// The first command of a lane comes behind the begin of the step.
@@ -322,13 +319,13 @@ void StepGraph::run(Mode mode) {
   }
 }
 
-/// Whether each product has run once as it is now: a library loads its code then, which it may not while a
-/// graph is captured. Counts those as such that are about to run.
-bool StepGraph::haveProductsRun() {
+/// Whether each call of a library has run once as it is now: a library loads its code then, which it may not
+/// while a graph is captured. Counts those as such that are about to run.
+bool StepGraph::haveLibrariesRun() {
   bool haveRun = true;
   for (const StepWork::Item &item : work.items())
-    if (item.calls.product)
-      haveRun &= !productsRun.insert(item.calls.product->choice()).second;
+    if (const void *choice = item.calls.choice())
+      haveRun &= !librariesRun.insert(choice).second;
   return haveRun;
 }
 
@@ -345,7 +342,7 @@ void StepGraph::start(std::span<const AddressTable *const> meshes, bool isTimed,
   isRunning = true;
   if (isTimed || isBlocking)
     return run(isTimed ? Mode::timed : Mode::blocking);
-  if (work.transfers() || (!isCurrent && !haveProductsRun()))
+  if (work.transfers() || (!isCurrent && !haveLibrariesRun()))
     return run(Mode::single);
   if (!isCurrent)
     capture();

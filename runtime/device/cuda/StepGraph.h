@@ -11,7 +11,7 @@
 //
 // A step whose times are wanted is enqueued on the same streams without a capture: what is captured has no
 // times. So is one of EPL_CUDA_BLOCKING, which waits for each command and so knows which one failed, and the
-// first one of which a library does products, as it loads code.
+// first one that a library has a part in, as it loads code.
 //
 // What is moved by NCCL, or through the host, is on a stream of each card (TransferChains.h), and steps that
 // do so are no graph.
@@ -64,7 +64,7 @@ private:
   Graph captureAll();
   void capture();
   void run(Mode mode);
-  bool haveProductsRun();
+  bool haveLibrariesRun();
   void enqueueAll(CUstream origin, Mode mode);
   void enqueue(uint32_t begin, uint32_t end, Mode mode);
   void begin(uint32_t item, Mode mode);
@@ -96,8 +96,8 @@ private:
   Graph graph;
   std::vector<std::vector<CUgraphNode>> nodes; // of each item's kernels
   ExecutableGraph executable;
-  bool isCurrent = false;             // it is of the calls as they are
-  std::set<const void *> productsRun; // what a library has chosen for them
+  bool isCurrent = false;              // it is of the calls as they are
+  std::set<const void *> librariesRun; // what libraries have chosen
   bool isRunning = false;
   std::function<bool()> isStopped; // the step that was begun last
   bool wasTimed = false;           // the last step

@@ -244,15 +244,25 @@ void StepWork::makeAll() {
   takeWorkspaces();
 }
 
-/// For the products of a lane, which run one after another.
+/// For the libraries' calls of a lane, which run one after another.
 void StepWork::takeWorkspaces() {
   std::map<LaneOfRank, size_t> most;
   for (const Item &item : work)
-    if (item.calls.product)
-      most[laneOf(item)] = std::max(most[laneOf(item)], item.calls.product->workspaceBytes());
+    if (size_t size = item.calls.workspaceBytes(); size > 0)
+      most[laneOf(item)] = std::max(most[laneOf(item)], size);
   for (auto [lane, size] : most)
     if (std::unique_ptr<CudaAllocation> &memory = workspaces[lane]; !memory || memory->size() < size)
-      memory = allocateOn(cards, here[lane.first].card, size, "what a product works in");
+      memory = allocateOn(cards, here[lane.first].card, size, "what a library works in");
+}
+
+void StepWork::enqueueCall(const Item &item, CUstream stream) const {
+  auto workspace = workspaces.find(laneOf(item));
+  try {
+    item.calls.enqueueCall(cards->driver(), workspace == workspaces.end() ? 0 : workspace->second->pointer(),
+                           stream);
+  } catch (const Error &error) {
+    throw Error(describe(item) + ": " + error.what());
+  }
 }
 
 void StepWork::takeStaging() {

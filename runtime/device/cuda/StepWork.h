@@ -63,8 +63,9 @@ public:
   }
   /// Those that are calls of the host.
   std::span<const uint32_t> hostItems() const { return hosts; }
-  /// What the product of an item works in.
-  CUdeviceptr workspaceOf(const Item &item) const { return workspaces.at(laneOf(item))->pointer(); }
+  /// Enqueues the call of a library or of the host that an item is, if it is one. Throws Error that names the
+  /// command if that fails.
+  void enqueueCall(const Item &item, CUstream stream) const;
   /// "command "matmul" of step.py:3 on rank 1"
   std::string describe(const Item &item) const;
   /// Throws Error that names it if a call of the driver has failed.

@@ -1,6 +1,7 @@
 #include "runtime/plan/model/Dump.h"
 
 #include "runtime/plan/model/Access.h"
+#include "runtime/plan/model/Convolutions.h"
 #include "runtime/plan/model/Names.h"
 #include "runtime/plan/model/Units.h"
 #include "runtime/plan/schedule/Text.h"
@@ -179,6 +180,8 @@ private:
     out << " workspace " << kernel.workspace << " extent " << kernel.extent << " flops " << kernel.flops;
     if (kernel.factorization)
       dumpFactorization(*kernel.factorization);
+    if (kernel.convolution)
+      out << " convolution " << textOf(*kernel.convolution);
     for (const std::unique_ptr<plan::GridT> &grid : kernel.grids)
       dumpGrid(*grid);
     out << '\n';

@@ -121,20 +121,28 @@ private:
     return command.owner ? bytes / mesh.memberCount(command.owner->communicator()) : bytes;
   }
 
+  /// The convolution that a library may run in the place of a command's code, or null.
+  const plan::ConvolutionT *convolutionOf(const plan::CommandT &command) const {
+    const plan::LaunchT *launch = command.action.AsLaunch();
+    return launch ? plan.kernels[launch->kernel]->convolution.get() : nullptr;
+  }
+
   /// Operations a second.
   double peakOf(const plan::CommandT &command) const {
-    double multiplyAdds = double(gpu.compute.f32);
-    if (const plan::ContractT *contract = command.action.AsContract())
-      multiplyAdds = double(elementBytes(contract->type) == 2          ? gpu.compute.f16
-                            : contract->type == plan::ElementType::f64 ? gpu.compute.f64
-                                                                       : gpu.compute.f32);
-    return kFlopsOfMultiplyAdd * multiplyAdds;
+    const plan::ContractT *contract = command.action.AsContract();
+    const plan::ConvolutionT *convolution = convolutionOf(command);
+    plan::ElementType type = contract      ? contract->type
+                             : convolution ? convolution->result // the library has no f32 of 16 bits
+                                           : plan::ElementType::f32;
+    return kFlopsOfMultiplyAdd * double(elementBytes(type) == 2          ? gpu.compute.f16
+                                        : type == plan::ElementType::f64 ? gpu.compute.f64
+                                                                         : gpu.compute.f32);
   }
 
   /// What a kernel of few threads leaves unused, and how many launches it is.
   void setKernel(Work &work, const plan::CommandT &command, const Cost &cost) const {
     const plan::LaunchT *launch = command.action.AsLaunch();
-    if (!launch)
+    if (!launch || convolutionOf(command))
       return;
     const plan::KernelT &kernel = *plan.kernels[launch->kernel];
     work.isOfHost = kernel.factorization != nullptr;

@@ -1,5 +1,6 @@
 // The code of a plan: its images, and what its kernels say of themselves.
 
+#include "runtime/plan/model/Convolutions.h"
 #include "runtime/plan/model/Factorizations.h"
 #include "runtime/plan/model/Names.h"
 #include "runtime/plan/verify/VerifyStages.h"
@@ -86,6 +87,8 @@ private:
     }
     if (kernel.factorization)
       checkFactorization(user, kernel);
+    if (kernel.convolution)
+      checkConvolution(user, kernel);
     checkGrid(user, kernel);
   }
 
@@ -112,6 +115,13 @@ private:
       report.add(user, " has slices of no indices");
     if (grid.extent < 0)
       report.add(user, " has a grid of extent ", grid.extent, ", expected none negative");
+  }
+
+  void checkConvolution(const std::string &user, const plan::KernelT &kernel) {
+    if (!isForGpus || kernel.factorization)
+      report.add(user, " has a convolution, expected none but for code on a GPU");
+    if (std::string fault = faultOfConvolution(kernel); !fault.empty())
+      report.add(user, ": ", fault);
   }
 
   /// What the library reads, writes and works in is what the launches of the kernel say.

@@ -6,37 +6,12 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "test/cuda/libraries/Floats.h"
 #include "test/cuda/libraries/MatmulArguments.h"
 
 using cublas_double::MatmulArguments;
 
 namespace {
-
-using Bits16 = unsigned short;
-using Bits32 = unsigned int;
-
-struct BFloat16 {
-  Bits16 bits;
-};
-/// An f32 of which 10 bits of mantissa count, to the nearest.
-struct Tf32 {
-  Bits32 bits;
-};
-float widen(Tf32 value) { return __builtin_bit_cast(float, (value.bits + 0x1000) & ~Bits32(0x1fff)); }
-float widen(BFloat16 value) { return __builtin_bit_cast(float, Bits32(value.bits) << 16); }
-float widen(_Float16 value) { return float(value); }
-float widen(float value) { return value; }
-double widen(double value) { return value; }
-
-void store(double &to, double value) { to = value; }
-void store(float &to, float value) { to = value; }
-void store(_Float16 &to, float value) { to = _Float16(value); }
-/// To the nearest, ties to even; NaN stays NaN.
-void store(BFloat16 &to, float value) {
-  Bits32 bits = __builtin_bit_cast(Bits32, value);
-  bool isNan = (bits & 0x7fffffff) > 0x7f800000;
-  to.bits = Bits16(isNan ? (bits >> 16) | 0x40 : (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
-}
 
 /// 2, 4 and 32 are bits of the library's epilogues.
 template <typename Sum> Sum activate(Sum x, int epilogue) {
@@ -50,9 +25,7 @@ template <typename Sum> Sum activate(Sum x, int epilogue) {
 }
 
 template <typename Operand, typename Result, typename Sum> void multiply(const MatmulArguments &x) {
-  long thread =
-      long(__nvvm_read_ptx_sreg_ctaid_x()) * __nvvm_read_ptx_sreg_ntid_x() + __nvvm_read_ptx_sreg_tid_x();
-  long threads = long(__nvvm_read_ptx_sreg_nctaid_x()) * __nvvm_read_ptx_sreg_ntid_x();
+  long thread = threadNumber(), threads = threadCount();
   if (thread == 0)
     *reinterpret_cast<unsigned long *>(x.workspace) = x.d;
   for (long i = thread; i < x.m * x.n * x.batches; i += threads) {

@@ -64,6 +64,13 @@ module attributes {
 
 // -----
 
+// CHECK: test.convolution = #epl.convolution<image, operands = [3, 1, 0], flips = true, accumulate = true, samples = [1, 0, 0, 0], groups = [1, 0, 0, 0], channels = [1, 0, 0, 0], features = [1, 0, 0, 0], axes = [5, 4, 9, 1, 1, 1, 1, 1, 4, 3]>
+module attributes {
+  test.convolution = #epl.convolution<image, operands = [3, 1, 0], flips = true, accumulate = true, samples = [1, 0, 0, 0], groups = [1, 0, 0, 0], channels = [1, 0, 0, 0], features = [1, 0, 0, 0], axes = [5, 4, 9, 1, 1, 1, 1, 1, 4, 3]>
+} {}
+
+// -----
+
 // CHECK: !epl.dist<tensor<64x128xf32>, <@mesh, [{"data"}, {}]>>
 func.func private @dist(!epl.dist<tensor<64x128xf32>, <@mesh, [{"data"}, {}]>>)
 

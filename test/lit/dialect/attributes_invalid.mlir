@@ -265,3 +265,33 @@ module attributes {test.owner = #epl.owner<"data" = -1>} {}
 // (H1)
 // expected-error@+1 {{axis "data" appears twice in a sharding}}
 module attributes {test.owner = #epl.sharding<@mesh, [{"data"}], owner = <"data" = 1>>} {}
+
+// -----
+
+// (C1) of #epl.convolution
+// expected-error@+1 {{a convolution has four numbers for each dimension, ten for each of 1 to 3 axes and three operands}}
+module attributes {test.convolution = #epl.convolution<output, operands = [0, 1, 2], flips = false, accumulate = false, samples = [1, 0, 0, 0], groups = [1, 0, 0, 0], channels = [1, 0, 0], features = [1, 0, 0, 0], axes = [5, 4, 2, 1, 1, 1, 1, 1, 0, 0]>} {}
+
+// -----
+
+// (C1) of #epl.convolution
+// expected-error@+1 {{a convolution has four numbers for each dimension}}
+module attributes {test.convolution = #epl.convolution<output, operands = [0, 1, 2], flips = false, accumulate = false, samples = [1, 0, 0, 0], groups = [1, 0, 0, 0], channels = [1, 0, 0, 0], features = [1, 0, 0, 0], axes = [5, 4, 2, 1, 1, 1, 1, 1, 0]>} {}
+
+// -----
+
+// (C2) of #epl.convolution
+// expected-error@+1 {{extents, strides and dilations of a convolution are positive, its other numbers not negative}}
+module attributes {test.convolution = #epl.convolution<output, operands = [0, 1, 2], flips = false, accumulate = false, samples = [1, 0, 0, 0], groups = [1, 0, 0, 0], channels = [0, 0, 0, 0], features = [1, 0, 0, 0], axes = [5, 4, 2, 1, 1, 1, 1, 1, 0, 0]>} {}
+
+// -----
+
+// (C2) of #epl.convolution
+// expected-error@+1 {{extents, strides and dilations of a convolution are positive}}
+module attributes {test.convolution = #epl.convolution<output, operands = [0, 1, 2], flips = false, accumulate = false, samples = [1, 0, 0, 0], groups = [1, 0, 0, 0], channels = [1, 0, 0, 0], features = [1, 0, 0, 0], axes = [5, 4, 2, 1, 1, 1, 0, 1, 0, 0]>} {}
+
+// -----
+
+// (C2) of #epl.convolution
+// expected-error@+1 {{extents, strides and dilations of a convolution are positive}}
+module attributes {test.convolution = #epl.convolution<output, operands = [0, 1, 2], flips = false, accumulate = false, samples = [1, 0, 0, 0], groups = [1, 0, 0, 0], channels = [1, 0, 0, 0], features = [1, 0, 0, 0], axes = [5, 4, 2, 1, 1, 1, 1, 1, -1, 0]>} {}

@@ -133,7 +133,7 @@ TEST_P(VerifierRule, RejectsAPlanThatBreaksIt) {
 std::string nameOf(const testing::TestParamInfo<Case> &info) { return info.param.name; }
 
 const Case tables[] = {
-    {"Version", training, [](PlanT &p) { p.version = 11; }, "version is 11, expected 19"},
+    {"Version", training, [](PlanT &p) { p.version = 11; }, "version is 11, expected 20"},
     {"Images", training, [](PlanT &p) { addImage(p, ImageKind::elf).bytes.resize((1 << 28) + 1); },
      "images have 268435457 bytes, expected at most 268435456"},
     {"ImageKind", training, [](PlanT &p) { addImage(p, ImageKind(7)); },
@@ -316,6 +316,12 @@ const Case tables[] = {
      "kernel k0 \"eigh\" has operands or a workspace of other sizes than eigh of 2 matrices of 3 x 3 has"},
     {"FactorizationInPlace", factorizationPlan, [](PlanT &p) { p.kernels[0]->in_place = {0, -1}; },
      "kernel k0 \"eigh\" writes over an input, which no factorization does"},
+    {"ConvolutionOnACpu", training,
+     [](PlanT &p) { p.kernels[0]->convolution = std::make_unique<plan::ConvolutionT>(); },
+     "kernel k0 \"layer1\" has a convolution, expected none but for code on a GPU"},
+    {"ConvolutionOfNothing", onGpu,
+     [](PlanT &p) { p.kernels[0]->convolution = std::make_unique<plan::ConvolutionT>(); },
+     "kernel k0 \"layer1\": the convolution has 0 axes, expected 1 to 3"},
     {"LaneKind", training, [](PlanT &p) { p.lanes[0]->kind = plan::LaneKind(9); },
      "lane 0 has kind 9, which does not exist"},
     {"LaneOfNoCommunicator", training, [](PlanT &p) { p.lanes[1]->communicator = 4; },

@@ -1,0 +1,37 @@
+// The tensors of a convolution as a library takes them: the one definition that the verifier and the runtime
+// share.
+#ifndef EPL_RUNTIME_PLAN_MODEL_CONVOLUTIONS_H
+#define EPL_RUNTIME_PLAN_MODEL_CONVOLUTIONS_H
+
+#include "runtime/plan/format/plan_generated.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace epl::runtime {
+
+/// A tensor with two dimensions before those of the axes: samples and channels of all groups (image),
+/// features of all groups and channels of one (filter), samples and features of all groups (output).
+struct ConvolutionView {
+  uint32_t operand; ///< of the kernel
+  plan::ElementType type;
+  std::vector<int64_t> extents;
+  std::vector<int64_t> strides; ///< in elements, positive, also of an extent of 1
+};
+
+/// Needs a convolution without a fault.
+ConvolutionView viewOf(const plan::ConvolutionT &convolution, plan::ConvolutionTensor tensor);
+
+/// output of image 0 f32[8x3x14x14] by 588x1x42x3, filter 1 f32[4x3x3x3] by 1x4x36x12, output 2
+/// f32[8x4x12x12] by 576x1x48x4, groups 1 stride 1x1 dilation 1x1 zeros 0x0 0x0
+std::string textOf(const plan::ConvolutionT &convolution);
+
+/// What is wrong with the convolution of a kernel whose operands have sizes, "" if nothing: numbers that are
+/// negative or too large, an axis whose extents do not fit, a tensor that reaches beyond its operand,
+/// elements of the result that nobody writes.
+std::string faultOfConvolution(const plan::KernelT &kernel);
+
+} // namespace epl::runtime
+
+#endif // EPL_RUNTIME_PLAN_MODEL_CONVOLUTIONS_H

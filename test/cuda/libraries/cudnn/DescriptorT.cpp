@@ -1,0 +1,228 @@
+//===- DescriptorT.cpp - Descriptors of the stand-in of cuDNN ----------------------===//
+
+#include "test/cuda/libraries/cudnn/DescriptorT.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace cudnn_double {
+
+using Ints = std::vector<int64_t>;
+
+const OperationNames *namesOf(Kind kind) {
+  static const OperationNames forward{Attribute::forwardImage,  Attribute::forwardFilter,
+                                      Attribute::forwardOutput, Attribute::forwardConvolution,
+                                      Attribute::forwardAlpha,  Attribute::forwardBeta};
+  static const OperationNames image{Attribute::backwardImageImage,  Attribute::backwardImageFilter,
+                                    Attribute::backwardImageOutput, Attribute::backwardImageConvolution,
+                                    Attribute::backwardImageAlpha,  Attribute::backwardImageBeta};
+  static const OperationNames filter{Attribute::backwardFilterImage,  Attribute::backwardFilterFilter,
+                                     Attribute::backwardFilterOutput, Attribute::backwardFilterConvolution,
+                                     Attribute::backwardFilterAlpha,  Attribute::backwardFilterBeta};
+  switch (kind) {
+  case Kind::forward:
+    return &forward;
+  case Kind::backwardImage:
+    return &image;
+  case Kind::backwardFilter:
+    return &filter;
+  default:
+    return nullptr;
+  }
+}
+
+/// What has the attribute; nothing if nobody may set it.
+static std::optional<Kind> ownerOf(Attribute attribute) {
+  int number = int(attribute);
+  auto isBetween = [&](Attribute first, Attribute last) {
+    return int(first) <= number && number <= int(last);
+  };
+  if (isBetween(Attribute::convolutionType, Attribute::convolutionAxes))
+    return Kind::convolution;
+  if (isBetween(Attribute::heuristicsMode, Attribute::heuristicsGraph))
+    return Kind::heuristics;
+  if (isBetween(Attribute::planHandle, Attribute::planChoice))
+    return Kind::executionPlan;
+  if (isBetween(Attribute::forwardAlpha, Attribute::forwardOutput))
+    return Kind::forward;
+  if (isBetween(Attribute::backwardImageAlpha, Attribute::backwardImageOutput))
+    return Kind::backwardImage;
+  if (isBetween(Attribute::backwardFilterAlpha, Attribute::backwardFilterOutput))
+    return Kind::backwardFilter;
+  if (isBetween(Attribute::graphHandle, Attribute::graphOperations))
+    return Kind::operationGraph;
+  if (isBetween(Attribute::tensorAlignment, Attribute::tensorId))
+    return Kind::tensor;
+  if (isBetween(Attribute::packIds, Attribute::packWorkspace))
+    return Kind::variantPack;
+  return std::nullopt;
+}
+
+static bool isFactor(Attribute attribute) {
+  return attribute == Attribute::forwardAlpha || attribute == Attribute::forwardBeta ||
+         attribute == Attribute::backwardImageAlpha || attribute == Attribute::backwardImageBeta ||
+         attribute == Attribute::backwardFilterAlpha || attribute == Attribute::backwardFilterBeta;
+}
+
+static ValueType typeOf(Attribute attribute) {
+  switch (attribute) {
+  case Attribute::convolutionType:
+  case Attribute::tensorType:
+    return ValueType::dataType;
+  case Attribute::convolutionMode:
+    return ValueType::convolutionMode;
+  case Attribute::heuristicsMode:
+    return ValueType::heuristicsMode;
+  case Attribute::planHandle:
+  case Attribute::graphHandle:
+    return ValueType::handle;
+  case Attribute::packPointers:
+  case Attribute::packWorkspace:
+    return ValueType::pointer;
+  case Attribute::convolutionDilations:
+  case Attribute::convolutionStrides:
+  case Attribute::convolutionAfter:
+  case Attribute::convolutionBefore:
+  case Attribute::convolutionAxes:
+  case Attribute::tensorAlignment:
+  case Attribute::tensorExtents:
+  case Attribute::tensorStrides:
+  case Attribute::tensorId:
+  case Attribute::packIds:
+    return ValueType::int64;
+  default:
+    return ValueType::descriptor;
+  }
+}
+
+size_t sizeOf(ValueType type) {
+  switch (type) {
+  case ValueType::dataType:
+  case ValueType::float32:
+  case ValueType::convolutionMode:
+  case ValueType::heuristicsMode:
+  case ValueType::numericalNote:
+    return 4;
+  case ValueType::chars:
+    return 1;
+  default:
+    return 8;
+  }
+}
+
+std::string faultOfSetting(const DescriptorT &descriptor, Attribute attribute, ValueType type, int64_t count,
+                           const void *values) {
+  bool fits = isFactor(attribute) ? type == ValueType::float32 || type == ValueType::float64
+                                  : type == typeOf(attribute);
+  if (descriptor.isFinal || ownerOf(attribute) != descriptor.kind || !fits || count < 1 || !values)
+    return "attribute " + std::to_string(int(attribute)) + " of another descriptor, type or time";
+  if (type != ValueType::descriptor)
+    return "";
+  for (int64_t i = 0; i < count; ++i)
+    if (const Descriptor named = static_cast<const Descriptor *>(values)[i]; !named || !named->isFinal)
+      return "attribute " + std::to_string(int(attribute)) + " names a descriptor that is not final";
+  return "";
+}
+
+/// Whether a descriptor has all attributes of a list.
+static bool hasAll(const DescriptorT &descriptor, std::initializer_list<Attribute> needed) {
+  return std::ranges::all_of(needed, [&](Attribute attribute) { return descriptor.has(attribute); });
+}
+
+static bool areAtLeast(const Ints &numbers, int64_t least) {
+  return std::ranges::all_of(numbers, [&](int64_t number) { return number >= least; });
+}
+
+static std::string faultOfTensor(const DescriptorT &tensor) {
+  if (!hasAll(tensor, {Attribute::tensorAlignment, Attribute::tensorType, Attribute::tensorExtents,
+                       Attribute::tensorStrides, Attribute::tensorId}))
+    return "a tensor lacks an attribute";
+  Ints extents = tensor.list<int64_t>(Attribute::tensorExtents),
+       strides = tensor.list<int64_t>(Attribute::tensorStrides);
+  bool isSound = extents.size() == strides.size() && areAtLeast(extents, 1) && areAtLeast(strides, 1);
+  return isSound && extents.size() >= 4 && extents.size() <= 5
+             ? ""
+             : "a tensor has other than 4 or 5 dimensions, or an extent or stride below 1";
+}
+
+static std::string faultOfConvolution(const DescriptorT &convolution) {
+  if (!hasAll(convolution,
+              {Attribute::convolutionType, Attribute::convolutionMode, Attribute::convolutionDilations,
+               Attribute::convolutionStrides, Attribute::convolutionAfter, Attribute::convolutionBefore,
+               Attribute::convolutionAxes}))
+    return "a convolution lacks an attribute";
+  auto axes = size_t(convolution.get<int64_t>(Attribute::convolutionAxes));
+  auto isSound = [&](Attribute attribute, int64_t least) {
+    Ints numbers = convolution.list<int64_t>(attribute);
+    return numbers.size() == axes && areAtLeast(numbers, least);
+  };
+  return isSound(Attribute::convolutionDilations, 1) && isSound(Attribute::convolutionStrides, 1) &&
+                 isSound(Attribute::convolutionAfter, 0) && isSound(Attribute::convolutionBefore, 0)
+             ? ""
+             : "a convolution has numbers for other axes, or too small ones";
+}
+
+/// Of an axis, whose numbers are those of the operation.
+static bool fitsAxis(const DescriptorT &convolution, size_t axis, int64_t image, int64_t taps,
+                     int64_t outputs) {
+  auto number = [&](Attribute attribute) { return convolution.list<int64_t>(attribute)[axis]; };
+  int64_t room = image + number(Attribute::convolutionBefore) + number(Attribute::convolutionAfter) -
+                 (taps - 1) * number(Attribute::convolutionDilations) - 1;
+  return room >= 0 && outputs == room / number(Attribute::convolutionStrides) + 1;
+}
+
+static std::string faultOfOperation(const DescriptorT &operation, const OperationNames &names) {
+  if (!hasAll(operation,
+              {names.image, names.filter, names.output, names.convolution, names.alpha, names.beta}))
+    return "an operation lacks an attribute";
+  const DescriptorT &convolution = operation.at(names.convolution);
+  Ints image = operation.at(names.image).list<int64_t>(Attribute::tensorExtents),
+       filter = operation.at(names.filter).list<int64_t>(Attribute::tensorExtents),
+       output = operation.at(names.output).list<int64_t>(Attribute::tensorExtents);
+  auto axes = size_t(convolution.get<int64_t>(Attribute::convolutionAxes));
+  if (image.size() != axes + 2 || filter.size() != axes + 2 || output.size() != axes + 2)
+    return "an operation has tensors of other dimensions than its convolution";
+  auto typeOf = [&](Attribute tensor) { return operation.at(tensor).get<DataType>(Attribute::tensorType); };
+  if (typeOf(names.image) != typeOf(names.filter) || typeOf(names.image) != typeOf(names.output))
+    return "an operation has tensors of several types";
+  int64_t groups = image[1] / filter[1];
+  if (image[0] != output[0] || filter[0] != output[1] || image[1] % filter[1] != 0 || filter[0] % groups != 0)
+    return "an operation has samples, channels or features that do not fit";
+  for (size_t axis = 0; axis < axes; ++axis)
+    if (!fitsAxis(convolution, axis, image[axis + 2], filter[axis + 2], output[axis + 2]))
+      return "an operation has an axis " + std::to_string(axis) + " whose extents do not fit";
+  return "";
+}
+
+std::string faultOf(const DescriptorT &descriptor) {
+  if (const OperationNames *names = namesOf(descriptor.kind))
+    return faultOfOperation(descriptor, *names);
+  switch (descriptor.kind) {
+  case Kind::tensor:
+    return faultOfTensor(descriptor);
+  case Kind::convolution:
+    return faultOfConvolution(descriptor);
+  case Kind::operationGraph:
+    return hasAll(descriptor, {Attribute::graphHandle, Attribute::graphOperations})
+               ? ""
+               : "a graph lacks an attribute";
+  case Kind::heuristics:
+    return hasAll(descriptor, {Attribute::heuristicsGraph, Attribute::heuristicsMode})
+               ? ""
+               : "heuristics lack an attribute";
+  case Kind::executionPlan:
+    return hasAll(descriptor, {Attribute::planHandle, Attribute::planChoice}) ? ""
+                                                                              : "a plan lacks an attribute";
+  case Kind::variantPack: {
+    bool isWhole =
+        hasAll(descriptor, {Attribute::packIds, Attribute::packPointers, Attribute::packWorkspace}) &&
+        descriptor.list<int64_t>(Attribute::packIds).size() ==
+            descriptor.list<void *>(Attribute::packPointers).size();
+    return isWhole ? "" : "a pack lacks ids, pointers or a workspace";
+  }
+  default:
+    return "nobody makes such a descriptor final";
+  }
+}
+
+} // namespace cudnn_double
