@@ -1,11 +1,12 @@
 """The host's part of a step on a GPU: of a GPT, with a driver that does nothing.
 
 The stand-in of the driver (test/cuda) takes the calls and performs nothing, so that no card is needed; the
-time that it takes itself is counted. Rows, one JSON object a line, for one card and for four virtual devices
-on one: the runtime's own call on prepared arguments, with its batch, until its loss has come. Rounds are
-interleaved; lists have one figure for each round, the median of its calls.
+time that it takes itself is counted. Rows, one JSON object a line, for one card, for four virtual devices on
+one, and for four cards, between which a stand-in of NCCL moves as little: the runtime's own call on prepared
+arguments, with its batch, until its loss has come. Rounds are interleaved; lists have one figure for each
+round, the median of its calls.
 
-    EPL_CUDA_IDLE=1 LD_LIBRARY_PATH=build/cuda python gpu_calls.py [--rounds N] [--calls N]
+    EPL_CUDA_IDLE=1 LD_LIBRARY_PATH=build/cuda EPL_NCCL=build/cuda/libnccl.so.2 python gpu_calls.py
 """
 
 import argparse
@@ -19,7 +20,7 @@ import jax
 import epl
 from models import MODELS
 
-GOALS = {"cuda:0": 50e-6, "cuda:0x4": None}
+GOALS = {"cuda:0": 50e-6, "cuda:0x4": None, "cuda:0-3": None}
 
 
 def prepared(devices: str) -> Callable[[], None]:

@@ -1,20 +1,18 @@
-// A plan's step as one graph of the driver.
+// A plan's step as graphs of the driver, with its transfers between them.
 //
 // Each lane of each rank is a stream; commands are enqueued in an order in which those they wait for, on
-// whatever rank and mesh, come before them; each command that others wait for leaves an event. All of that is
-// captured once into one graph, which a step launches: a graph for each rank, with events between them, would
-// be wrong, as a wait takes an event's last record before the launch. Nothing but the waits of the plan and
-// the order of lanes stands in the graph, as the verifier has proved that these suffice.
+// whatever rank and mesh, come before them. All of that is captured once into graphs, each of all ranks,
+// which a step launches: graphs of a rank each, with events between them, would be many more. A step that
+// moves nothing by NCCL, or through the host, is one graph. Of others what lies between such transfers is
+// (pieces/FindPieces.h says which commands are one); these are on a stream of each card (TransferChains.h).
+// Launches wait for one another by events (pieces/LaunchOrder.h).
 //
-// Launches of one code that do not need one another, as those of an optimizer, are one launch in the graph
+// Launches of one code that do not need one another, as those of an optimizer, are one launch in a graph
 // (LaunchLists.h).
 //
-// A step whose times are wanted is enqueued on the same streams without a capture: what is captured has no
+// A step whose times are wanted is enqueued command by command on the same streams: what is captured has no
 // times. So is one of EPL_CUDA_BLOCKING, which waits for each command and so knows which one failed, and the
 // first one that a library has a part in, as it loads code.
-//
-// What is moved by NCCL, or through the host, is on a stream of each card (TransferChains.h), and steps that
-// do so are no graph.
 //
 // Guards are not looked at: the plan is proved as if all commands ran, and what a command writes whose guard
 // does not hold is read by none whose guard holds. Owners are: on other ranks a command does nothing.
@@ -22,15 +20,14 @@
 #define EPL_RUNTIME_DEVICE_CUDA_STEPGRAPH_H
 
 #include "runtime/device/cuda/TransferChains.h"
+#include "runtime/device/cuda/pieces/PieceGraphs.h"
 
 #include <functional>
 #include <set>
 
 namespace epl::runtime::cuda {
 
-/// The commands of a loaded plan. Addresses are part of a graph: one is made for those of the first step, and
-/// nodes get others when these have changed, ours one by one; if calls of a library have changed, all get
-/// what another capture has.
+/// The commands of a loaded plan.
 class StepGraph final : public BoundStep {
 public:
   /// As StepWork.
@@ -48,56 +45,46 @@ public:
   uint64_t numMoved() const noexcept override { return work.numMoved(); }
 
 private:
-  /// The streams and events of a rank.
-  struct Rank {
-    std::vector<Stream> lanes;
-    std::vector<bool> hasBegun; // of each lane: whether it has a command of this step
-    // Of each command; null before it has run so.
-    std::vector<Event> events, timedBegins, timedEnds;
+  /// Launches in their order, and an event for each that others wait for.
+  struct Schedule {
+    LaunchOrder order;
+    std::vector<Event> events;
   };
   /// How the commands of a step are enqueued.
-  enum class Mode { captured, single, timed, blocking };
+  enum class Mode { graphs, single, timed, blocking };
 
-  void addRank(const StepWork::Rank &rank);
+  std::vector<Stream> makeLanes();
   void bind(std::span<const AddressTable *const> meshes);
-  void update(uint32_t item);
-  Graph captureAll();
-  void capture();
-  void run(Mode mode);
+  void makeSchedules();
   bool haveLibrariesRun();
-  void enqueueAll(CUstream origin, Mode mode);
-  void enqueue(uint32_t begin, uint32_t end, Mode mode);
-  void begin(uint32_t item, Mode mode);
+  void run(Mode mode);
   void giveUp() noexcept;
   CUresult awaitStream(const StepWork::Item &item, CUstream stream);
-  CUevent eventOfSend(const StepWork::Item &item) const;
-  void end(uint32_t item, Mode mode);
-  void join(CUstream origin);
-  CUresult enqueueJoint(const StepWork::Joint &joint, uint32_t item, CUstream stream);
-  CUresult enqueueCalls(uint32_t item, CUstream stream);
-  CUresult takeNode(uint32_t item, CUstream stream);
-  void awaitOthers(const StepWork::Item &item, CUstream stream);
-  void awaitMessage(const StepWork::Item &item, CUstream stream);
-  void await(uint32_t part, uint32_t rank, uint32_t command, CUstream stream);
-  void enter(const StepWork::Rank &place, Rank &rank, uint32_t lane, Mode mode);
+
+  CUstream streamOf(const Launch &launch, Mode mode) const;
+  void enqueueAll(Schedule &schedule, Mode mode);
+  size_t enqueueTransfers(Schedule &schedule, size_t first, Mode mode);
+  void enqueue(Schedule &schedule, size_t place, Mode mode);
+  void enqueueNode(const StepNode &node, CUstream stream, Mode mode);
+  void awaitNeeds(const Schedule &schedule, const Launch &launch, Mode mode);
+  void recordEnd(Schedule &schedule, size_t place, Mode mode);
   double secondsFromBegin(uint32_t card, const Event &event) const;
 
   std::shared_ptr<const Cards> cards;
   const Driver &api;
-  const Channels &channels;
   StepWork work;
   TransferChains chains;
-  std::vector<Rank> ranks; // of those that are here
+  uint32_t origin = kNowhere; // the lane that is the stream of steps where there are graphs
+  std::vector<Stream> lanes;
+  NodeCalls calls;
+  Schedule single, joined; // a launch for each node; graphs
+  PieceGraphs graphs;
   bool isBlocking;
-  Stream capturing;
   Event begun;
-  std::vector<Event> timedBegins; // of each card: times of two cards have no difference
-  std::vector<bool> hasBegun;     // of each card: whether it has a command of this step
-  Graph graph;
-  std::vector<std::vector<CUgraphNode>> nodes; // of each item's kernels
-  ExecutableGraph executable;
-  bool isCurrent = false;              // it is of the calls as they are
-  std::set<const void *> librariesRun; // what libraries have chosen
+  std::vector<Event> timedBegins;          // of each card: times of two cards have no difference
+  std::vector<bool> hasBegun;              // of each card: whether it has a command of this step
+  std::vector<Event> itemBegins, itemEnds; // null before they have run timed
+  std::set<const void *> librariesRun;     // what libraries have chosen
   bool isRunning = false;
   std::function<bool()> isStopped; // the step that was begun last
   bool wasTimed = false;           // the last step

@@ -2,6 +2,7 @@
 
 #include "runtime/Error.h"
 #include "runtime/device/cuda/CommandOrder.h"
+#include "runtime/device/cuda/pieces/FindPieces.h"
 #include "runtime/plan/model/Images.h"
 #include "runtime/plan/model/LaunchLists.h"
 #include "runtime/plan/model/Names.h"
@@ -188,22 +189,34 @@ void StepWork::make(Joint &joint, Tables &into) {
   }
 }
 
-/// Needs the calls of all items.
+void StepWork::addJoint(uint32_t rank, std::vector<uint32_t> items) {
+  if (items.size() < 2)
+    return;
+  for (uint32_t item : items)
+    jointOfItem[item] = int32_t(joints.size());
+  make(joints.emplace_back(Joint{rank, std::move(items), {}, 0}), *tables);
+}
+
+/// Of lists what is in one piece. Needs the calls of all items.
 void StepWork::makeJoints() {
   joints.clear();
   jointOfItem.assign(work.size(), -1);
-  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> itemOf; // by part, command and rank
-  for (uint32_t item = 0; item < work.size(); ++item)
-    if (!work[item].isSent)
-      itemOf[{work[item].command.part, work[item].command.command, work[item].rank}] = item;
+  // By part, command and rank, where nothing is transferred.
+  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, uint32_t> nodeOf;
+  for (uint32_t node = 0; node < parts.size(); ++node)
+    if (const Item &item = work[parts[node].item]; parts[node].kind == StepNode::Kind::whole)
+      nodeOf[{item.command.part, item.command.command, item.rank}] = node;
   for (uint32_t rank = 0; rank < here.size(); ++rank)
     for (const std::vector<uint32_t> &list : lists[here[rank].part]) {
-      Joint &joint = joints.emplace_back(Joint{rank, {}, {}, 0});
+      std::vector<uint32_t> items;
+      uint32_t piece = 0;
       for (uint32_t command : list) {
-        joint.items.push_back(itemOf.at({here[rank].part, command, rank}));
-        jointOfItem[joint.items.back()] = int32_t(joints.size() - 1);
+        uint32_t node = nodeOf.at({here[rank].part, command, rank});
+        if (std::exchange(piece, pieceOfNode[node]) != pieceOfNode[node])
+          addJoint(rank, std::exchange(items, {}));
+        items.push_back(parts[node].item);
       }
-      make(joint, *tables);
+      addJoint(rank, std::move(items));
     }
 }
 
@@ -226,9 +239,11 @@ void StepWork::makeAll() {
       if (sends(at, here[place].part) && !moved.sentBy(at, here[place].rank).isEmpty())
         addItem(at, place, true);
   }
+  parts = findNodes(*this, channels, cards->size());
+  hasTransfers = std::ranges::any_of(parts, &StepNode::isTransfer);
+  pieceOfNode = findPieces(parts);
   makeJoints();
   tables->upload(*copies);
-  hasTransfers = std::ranges::any_of(work, [](const Item &item) { return item.calls.transfer.has_value(); });
   hosts.clear();
   for (uint32_t index = 0; index < work.size(); ++index) {
     Item &item = work[index];
@@ -367,11 +382,11 @@ StepWork::Change StepWork::makeAgain(const std::vector<uint32_t> &buffers) {
   if (std::ranges::all_of(changedItems, [&](uint32_t item) { return remake(item); })) {
     remakeJoints();
     takeWorkspaces();
-    return changedItems.empty() ? Change::none : areOwn ? Change::arguments : Change::calls;
+    return Change::calls;
   }
   awaitArguments();
   makeAll();
-  return Change::calls;
+  return Change::items;
 }
 
 StepWork::Change StepWork::bind(std::span<const AddressTable *const> meshes) {
@@ -381,7 +396,7 @@ StepWork::Change StepWork::bind(std::span<const AddressTable *const> meshes) {
   if (!wasBound || !buffers.empty())
     conditions->bind([&](uint32_t rank, uint32_t buffer) { return bound[firstBuffer[rank] + buffer]; },
                      *copies);
-  Change change = Change::calls;
+  Change change = Change::items;
   if (wasBound)
     change = makeAgain(buffers);
   else

@@ -4,6 +4,7 @@
 
 #include "runtime/device/cuda/Calls.h"
 #include "runtime/device/cuda/Conditions.h"
+#include "runtime/device/cuda/pieces/StepNodes.h"
 
 namespace epl::runtime::cuda {
 
@@ -30,7 +31,7 @@ public:
     uint64_t table, tableBytes; ///< what the calls read of the card's table: from where on
   };
 
-  /// Launches on a rank as one, which takes the place of the last of them.
+  /// Launches on a rank and in a piece of the step as one, which takes the place of the last of them.
   struct Joint {
     uint32_t rank;               ///< of those that are here
     std::vector<uint32_t> items; ///< in their order
@@ -57,6 +58,9 @@ public:
   }
   /// Each behind all that its command waits for.
   std::span<const Item> items() const { return work; }
+  /// What the step consists of, in their order; and the pieces that these are in (pieces/FindPieces.h).
+  std::span<const StepNode> nodes() const { return parts; }
+  std::span<const uint32_t> pieces() const { return pieceOfNode; }
   /// What an item is part of; null if it is a call of its own.
   const Joint *jointOf(uint32_t item) const {
     return jointOfItem[item] < 0 ? nullptr : &joints[size_t(jointOfItem[item])];
@@ -71,11 +75,11 @@ public:
   /// Throws Error that names it if a call of the driver has failed.
   void check(const Item &item, CUresult result) const;
 
-  enum class Change { none, arguments, calls };
-  /// Puts the addresses of a step into the calls, while no step runs: whether nothing has changed, arguments
-  /// of kernels of the `changed` items, of which none is part of a joint, or what a graph must be captured
-  /// for again: calls of the host and of libraries, or all, as the first time.
-  /// Throws Error if a kernel or a library is missing, or if there is no memory left.
+  enum class Change { calls, items };
+  /// Puts the addresses of a step into the calls, while no step runs: whether those of the `changed` items,
+  /// of which none is part of a joint, have others, or all items have been made again, as the first time.
+  /// Throws Error if a kernel or a library is missing, or if there is no memory left: then the next call
+  /// makes all items again.
   Change bind(std::span<const AddressTable *const> meshes);
   std::span<const uint32_t> changed() const { return changedItems; }
 
@@ -97,6 +101,7 @@ private:
   void make(Item &item, Tables &into);
   void makeAll();
   void makeJoints();
+  void addJoint(uint32_t rank, std::vector<uint32_t> items);
   void make(Joint &joint, Tables &into);
   void remake(Joint &joint);
   void remakeJoints();
@@ -124,6 +129,8 @@ private:
   std::vector<std::vector<std::unique_ptr<CudaAllocation>>> rings; // of each channel and sending rank
   std::unique_ptr<Tables> tables;                                  // what all calls read
   std::vector<Item> work;
+  std::vector<StepNode> parts;
+  std::vector<uint32_t> pieceOfNode;
   std::vector<Joint> joints;
   std::vector<int32_t> jointOfItem; // -1: none
   std::vector<uint32_t> hosts;

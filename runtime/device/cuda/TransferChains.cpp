@@ -8,33 +8,21 @@
 namespace epl::runtime::cuda {
 
 TransferChains::TransferChains(const Cards &cards, StepWork &work)
-    : cards(cards), api(cards.driver()), work(work), limit(readNumber("EPL_DEADLINE_SECONDS", 1800)),
-      begun(work.localRanks().size()) {
+    : cards(cards), api(cards.driver()), work(work), limit(readNumber("EPL_DEADLINE_SECONDS", 1800)) {
   for (uint32_t card = 0; card < cards.size(); ++card) {
     cards.use(card);
-    chains.push_back({makeStream(api, /*isUrgent=*/true), {}});
+    streams.push_back(makeStream(api, /*isUrgent=*/true));
   }
 }
 
 void TransferChains::start() { deadline = std::chrono::steady_clock::now() + limit; }
 
-void TransferChains::clear() {
-  work.transferMemory().clear();
-  for (Chain &chain : chains)
-    chain.isUsed = false;
-}
+void TransferChains::clear() { work.transferMemory().clear(); }
 
-void TransferChains::begin(const StepWork::Item &item, CUstream lane) {
-  record(api, begun[item.rank], lane);
-  await(api, chains[cardOf(item)].stream, begun[item.rank]);
-}
-
-void TransferChains::beginSend(const StepWork::Item &item, CUevent put) {
-  CUstream own = chains[cardOf(item)].stream;
+void TransferChains::pack(const StepWork::Item &item) {
   cards.use(cardOf(item));
-  await(api, own, put);
   for (const KernelCall &call : item.calls.packs)
-    work.check(item, call.enqueue(api, own));
+    work.check(item, call.enqueue(api, stream(cardOf(item))));
 }
 
 /// Of several groups all processes begin with the same one.
@@ -55,21 +43,6 @@ void TransferChains::run(std::span<const StepWork::Item> items) {
     return;
   callLibrary(ordered);
   exchange(ordered);
-  for (const StepWork::Item *item : ordered)
-    recordEnd(*item);
-}
-
-/// What the next command of a lane, or the next message of a channel, waits for.
-void TransferChains::recordEnd(const StepWork::Item &item) {
-  Chain &chain = chains[cardOf(item)];
-  cards.use(cardOf(item));
-  if (item.isSent) {
-    const plan::ReceiveT &receive =
-        *work.plan(item.command.part).commands[item.command.command]->action.AsReceive();
-    record(api, sent[{item.rank, receive.channel, receive.message}], chain.stream);
-  }
-  chain.isUsed = true;
-  record(api, chain.last, chain.stream); // last, as the step ends behind it
 }
 
 nccl::Status TransferChains::callTogether(const nccl::Nccl &library, const Cards &cards,
@@ -107,7 +80,7 @@ void TransferChains::callLibrary(std::span<const StepWork::Item *const> items) {
       continue;
     areConnected &= communicators.areConnected(work.groupOf(*item));
     for (const LibraryCall &call : transfer.calls)
-      calls.push_back({cardOf(*item), chains[cardOf(*item)].stream, transfer.comm, call});
+      calls.push_back({cardOf(*item), stream(cardOf(*item)), transfer.comm, call});
   }
   if (calls.empty())
     return;
@@ -127,31 +100,16 @@ void TransferChains::exchange(std::span<const StepWork::Item *const> items) {
   for (bool isSending : {true, false})
     for (const StepWork::Item *item : items) {
       auto &[comm, room, calls] = *item->calls.transfer;
-      CUstream own = chains[cardOf(*item)].stream;
+      CUstream own = stream(cardOf(*item));
       cards.use(cardOf(*item));
       if (room)
         work.check(*item, isSending ? room->send(calls, own) : room->receive(calls, own));
     }
 }
 
-void TransferChains::end(const StepWork::Item &item, CUstream lane) {
-  await(api, lane, chains[cardOf(item)].last);
-}
-
-void TransferChains::awaitSent(uint32_t rank, uint32_t channel, uint32_t message, CUstream stream) {
-  if (auto found = sent.find({rank, channel, message}); found != sent.end())
-    await(api, stream, found->second);
-}
-
-void TransferChains::join(CUstream stream) const {
-  for (const Chain &chain : chains)
-    if (chain.isUsed)
-      await(api, stream, chain.last);
-}
-
 void TransferChains::synchronize() const noexcept {
-  for (const Chain &chain : chains)
-    api.cuStreamSynchronize(chain.stream);
+  for (const Stream &stream : streams)
+    api.cuStreamSynchronize(stream);
 }
 
 std::string TransferChains::progress() { return work.transfers() ? findProblem() : ""; }

@@ -16,7 +16,7 @@
 
 namespace epl::runtime::cuda {
 
-/// Of a step that is enqueued command by command. The arguments outlive it.
+/// The arguments outlive it.
 class TransferChains {
 public:
   TransferChains(const Cards &cards, StepWork &work);
@@ -25,20 +25,13 @@ public:
   void start();
   /// Its commands are about to be enqueued: nothing has been used.
   void clear();
-  /// The transfers of an item come behind what is on the stream of its lane, of its card.
-  void begin(const StepWork::Item &item, CUstream lane);
-  /// Those of what another process receives, behind the command that has put it into the channel's memory.
-  void beginSend(const StepWork::Item &item, CUevent put);
-  /// The transfers of the items of one command, all of which have begun. Throws Error that names it.
+  /// That on which a card's transfers are enqueued.
+  CUstream stream(uint32_t card) const { return streams[card]; }
+  /// Puts together what an item sends another process, on that stream.
+  void pack(const StepWork::Item &item);
+  /// The transfers of the items of one command, on streams that wait for all that these need. Throws Error
+  /// that names it.
   void run(std::span<const StepWork::Item> items);
-  /// The stream of its lane goes on behind them.
-  void end(const StepWork::Item &item, CUstream lane);
-
-  /// A stream waits until other processes have what a rank has sent as a message of a channel; at once if
-  /// none of them receives it.
-  void awaitSent(uint32_t rank, uint32_t channel, uint32_t message, CUstream stream);
-  /// A stream goes on behind all transfers of the step.
-  void join(CUstream stream) const;
   /// Waits for all, also of a step that has failed.
   void synchronize() const noexcept;
 
@@ -52,11 +45,6 @@ public:
   void giveUp() noexcept;
 
 private:
-  struct Chain {
-    Stream stream;
-    Event last;
-    bool isUsed = false; // in this step
-  };
   /// A call of the library on a card's stream.
   struct ChainedCall {
     uint32_t card;
@@ -71,17 +59,14 @@ private:
   std::vector<const StepWork::Item *> inOrder(std::span<const StepWork::Item> items) const;
   void callLibrary(std::span<const StepWork::Item *const> items);
   void exchange(std::span<const StepWork::Item *const> items);
-  void recordEnd(const StepWork::Item &item);
 
   const Cards &cards;
   const Driver &api;
   StepWork &work;
   const std::chrono::seconds limit; // of a step whose devices wait for others: longer than any takes
   std::chrono::steady_clock::time_point deadline;
-  std::vector<Chain> chains;                                      // of each card
-  std::vector<ChainedCall> calls;                                 // that are about to be made
-  std::vector<Event> begun;                                       // of each local rank: where its lane was
-  std::map<std::tuple<uint32_t, uint32_t, uint32_t>, Event> sent; // by rank, channel and message
+  std::vector<Stream> streams;    // of each card
+  std::vector<ChainedCall> calls; // that are about to be made
 };
 
 } // namespace epl::runtime::cuda

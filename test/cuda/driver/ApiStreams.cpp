@@ -115,6 +115,8 @@ CUresult cuEventRecord(CUevent handle, CUstream streamHandle) {
     event.isRecorded = true;
     event.capture = stream.capture;
     event.nodes = stream.tail;
+    if (!stream.capture)
+      driver.countCall();
     if (stream.capture || driver.isIdle())
       return;
     event.seconds = std::make_shared<double>(0);
@@ -170,6 +172,7 @@ CUresult cuStreamWaitEvent(CUstream streamHandle, CUevent handle, unsigned) {
     if (!event.capture && stream.capture)
       throw DriverError{CUDA_ERROR_STREAM_CAPTURE_ISOLATION};
     if (!event.capture) {
+      driver.countCall();
       stream.last.insert(stream.last.end(), event.operations.begin(), event.operations.end());
       return;
     }

@@ -156,6 +156,8 @@ public:
   /// Whether all that is enqueued is done at once, without being performed.
   bool isIdle() const { return idle; }
   void countGraph() { ++numGraphs; }
+  /// The host hands something over to a stream that is not captured.
+  void countCall() { ++numStreamCalls; }
 
   /// What a handle is for; INVALID_HANDLE if it is for nothing.
   template <typename Object, typename Handle> Object &look(Handle handle) const {
@@ -227,7 +229,7 @@ private:
   std::map<std::string, int> priorities;    ///< by kernel, the greatest one
   std::mutex findingsMutex;
   std::vector<std::string> findings;
-  uint64_t numGraphs = 0, numGraphLaunches = 0, numOperations = 0;
+  uint64_t numGraphs = 0, numGraphLaunches = 0, numStreamCalls = 0, numOperations = 0;
   uint64_t numHostFunctions = 0; ///< that are pending
   const bool idle;
   const std::string faulty; ///< a kernel

@@ -41,6 +41,7 @@ void Driver::writeReport() {
     std::ofstream(path) << nlohmann::json{{"findings", findings},
                                           {"graphs", numGraphs},
                                           {"graph_launches", numGraphLaunches},
+                                          {"stream_calls", numStreamCalls},
                                           {"operations", numOperations},
                                           {"kernels", kernels}}
                                .dump(1)

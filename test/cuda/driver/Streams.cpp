@@ -72,6 +72,8 @@ void Driver::enqueue(CUstream handle, Work work) {
   if (meeting && meeting->device >= 0 && meeting->device != stream.device)
     throw DriverError{CUDA_ERROR_INVALID_HANDLE};
   checkHostMemory(work);
+  if (!stream.capture)
+    countCall();
   if (!stream.capture && idle)
     return;
   if (!stream.capture) {
@@ -146,6 +148,7 @@ void Driver::launchGraph(Graph &graph, Stream &stream) {
   if (stream.capture)
     throw DriverError{CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED};
   ++numGraphLaunches;
+  countCall();
   if (idle)
     return;
   std::vector<OperationId> before = stream.last, made;
