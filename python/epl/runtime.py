@@ -36,8 +36,10 @@ def module() -> Any:
 
 
 _NVIDIA = {
+    "EPL_CUBLAS": "cu13/lib/libcublas.so.13",
     "EPL_CUBLASLT": "cu13/lib/libcublasLt.so.13",
     "EPL_CUDNN": "cudnn/lib/libcudnn.so.9",
+    "EPL_CUSOLVER": "cu13/lib/libcusolver.so.12",
     "EPL_NCCL": "nccl/lib/libnccl.so.2",
 }
 """NVIDIA's libraries: what names one, and where it is in the packages of pip."""

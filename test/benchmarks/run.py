@@ -55,8 +55,10 @@ def gpu_calls(effort: Effort) -> Iterator[table.Row]:
     idle = {
         "EPL_CUDA_IDLE": "1",
         "LD_LIBRARY_PATH": str(driver),
+        "EPL_CUBLAS": str(driver / "libcublas.so.13"),
         "EPL_CUBLASLT": str(driver / "libcublasLt.so.13"),
         "EPL_CUDNN": str(driver / "libcudnn.so.9"),
+        "EPL_CUSOLVER": str(driver / "libcusolver.so.12"),
         "EPL_NCCL": str(driver / "libnccl.so.2"),
     }
     for found in native.lines(sys.executable, str(program), *arguments, **idle):

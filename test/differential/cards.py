@@ -15,8 +15,10 @@ DRIVER = Path(__file__).parents[2] / "build" / "cuda"
 
 
 LIBRARIES = {
+    "EPL_CUBLAS": "libcublas.so.13",
     "EPL_CUBLASLT": "libcublasLt.so.13",
     "EPL_CUDNN": "libcudnn.so.9",
+    "EPL_CUSOLVER": "libcusolver.so.12",
     "EPL_NCCL": "libnccl.so.2",
 }
 """What names a library of a GPU, and its stand-in."""

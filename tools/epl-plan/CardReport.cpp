@@ -45,7 +45,7 @@ std::vector<Sum> sumsByLimit(const std::vector<Price> &prices) {
 
 std::string meaningOf(const std::string &limit) {
   for (Limit each :
-       {Limit::memory, Limit::parallelism, Limit::compute, Limit::link, Limit::launch, Limit::host})
+       {Limit::memory, Limit::parallelism, Limit::compute, Limit::link, Limit::launch, Limit::factorization})
     if (limit == limitName(each))
       return limitMeaning(each);
   return "";

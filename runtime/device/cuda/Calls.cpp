@@ -8,50 +8,21 @@
 
 namespace epl::runtime::cuda {
 
-// Of the plugin's own kernels.
-static constexpr uint64_t kThreads = 128, kMostBlocks = 1024, kMostRows = 65535;
-
-void KernelCall::setTable(uint64_t begin) {
-  for (size_t at : inTable) {
-    uint64_t offset;
-    std::memcpy(&offset, arguments.data() + at, sizeof(offset));
-    offset += begin;
-    std::memcpy(arguments.data() + at, &offset, sizeof(offset));
-  }
-  inTable.clear();
-}
-
-/// The arguments as the driver takes them, which copies them.
-std::vector<void *> KernelCall::pointers() const {
-  std::vector<void *> all;
-  all.reserve(offsets.size());
-  for (size_t offset : offsets)
-    all.push_back(const_cast<std::byte *>(arguments.data() + offset));
-  return all;
-}
-
-CUresult KernelCall::enqueue(const Driver &api, CUstream stream) const {
-  return api.cuLaunchKernel(function, grid.blocks, rows, 1, grid.threads, 1, 1, grid.shared, stream,
-                            pointers().data(), nullptr);
-}
-
-CUresult KernelCall::update(const Driver &api, CUgraphExec graph, CUgraphNode node) const {
-  std::vector<void *> all = pointers();
-  CUDA_KERNEL_NODE_PARAMS parameters{};
-  parameters.func = function;
-  parameters.gridDimX = grid.blocks, parameters.gridDimY = rows, parameters.gridDimZ = 1;
-  parameters.blockDimX = grid.threads, parameters.blockDimY = parameters.blockDimZ = 1;
-  parameters.sharedMemBytes = grid.shared;
-  parameters.kernelParams = all.data();
-  return api.cuGraphExecKernelNodeSetParams(graph, node, &parameters);
-}
+// Of blocks of the plugin's own kernels.
+static constexpr uint64_t kMostRows = 65535;
 
 size_t Calls::workspaceBytes() const {
-  return product ? product->workspaceBytes() : convolution ? convolution->workspaceBytes() : 0;
+  return product         ? product->workspaceBytes()
+         : convolution   ? convolution->workspaceBytes()
+         : factorization ? factorization->workspaceBytes()
+                         : 0;
 }
 
 const void *Calls::choice() const {
-  return product ? product->choice() : convolution ? convolution->choice() : nullptr;
+  return product         ? product->choice()
+         : convolution   ? convolution->choice()
+         : factorization ? factorization->choice()
+                         : nullptr;
 }
 
 void Calls::enqueueCall(const Driver &api, CUdeviceptr workspace, CUstream stream) const {
@@ -60,6 +31,8 @@ void Calls::enqueueCall(const Driver &api, CUdeviceptr workspace, CUstream strea
       throw Error("cublasLt fails with status " + std::to_string(int(status)));
   if (convolution)
     convolution->enqueue(workspace, stream);
+  if (factorization)
+    factorization->enqueue(workspace, stream);
   if (host)
     api.check(host->enqueue(stream), "it cannot be enqueued");
 }
@@ -75,14 +48,6 @@ void Tables::replace(uint32_t card, uint64_t begin, const Tables &other, Copies 
   assert(begin + other.bytes[card].size() <= bytes[card].size() && "there is a place for it");
   if (!other.bytes[card].empty())
     copies.in(other.bytes[card].data(), memory[card]->pointer() + begin, other.bytes[card].size(), card);
-}
-
-/// Threads for elements of runs.
-static plan::GridT gridFor(uint64_t elements) {
-  plan::GridT grid;
-  grid.threads = kThreads;
-  grid.blocks = uint32_t(std::clamp<uint64_t>((elements + kThreads - 1) / kThreads, 1, kMostBlocks));
-  return grid;
 }
 
 KernelCall CallMaker::copy(const std::vector<CopyRun> &runs, uint32_t card) {
@@ -151,13 +116,21 @@ KernelCall CallMaker::contract(const plan::ContractT &contract, const ProductOpe
   return call;
 }
 
-std::unique_ptr<HostCall> CallMaker::factorize(const plan::LaunchT &launch, const plan::KernelT &kernel,
-                                               uint32_t rank, const MoveAddresses &addresses) const {
+/// By a library, or by the host.
+void CallMaker::factorize(const plan::LaunchT &launch, const plan::KernelT &kernel,
+                          const PlaceOfCommand &place, const MoveAddresses &addresses, Calls &calls) const {
   std::vector<CUdeviceptr> operands;
   operands.reserve(kernel.operand_sizes.size());
   for (size_t i = 0; i < kernel.operand_sizes.size(); ++i)
-    operands.push_back(addresses.buffer(rank, launch.buffers[i]));
-  return std::make_unique<HostCall>(api, kernel, std::move(operands));
+    operands.push_back(addresses.buffer(place.rank, launch.buffers[i]));
+  if (std::shared_ptr<const FactorizationLibrary> library = images.factorizations(place.card)) {
+    std::string type = plan::EnumNameElementType(kernel.factorization->type);
+    FactorizationKernels own{images.own(place.card, "epl_matrices_" + type),
+                             images.own(place.card, "epl_pivots")};
+    calls.factorization = FactorizationCall::make(std::move(library), api, kernel, operands, own);
+  }
+  if (!calls.factorization)
+    calls.host = std::make_unique<HostCall>(api, kernel, std::move(operands));
 }
 
 /// Whether the library takes the convolution that a kernel is; then it is a call of that. One that adds to
@@ -207,7 +180,7 @@ Calls CallMaker::make(const plan::CommandT &command, const PlaceOfCommand &place
   if (const plan::LaunchT *action = command.action.AsLaunch()) {
     const plan::KernelT &kernel = *plan.kernels[action->kernel];
     if (kernel.factorization)
-      calls.host = factorize(*action, kernel, rank, addresses);
+      factorize(*action, kernel, place, addresses, calls);
     if (kernel.convolution && convolve(*action, kernel, place, addresses, calls))
       return calls;
     for (size_t phase = 0; phase < kernel.grids.size(); ++phase)

@@ -5,48 +5,14 @@
 #include "runtime/device/cuda/CudaMemory.h"
 #include "runtime/device/cuda/HostCall.h"
 #include "runtime/device/cuda/Images.h"
+#include "runtime/device/cuda/KernelCall.h"
 #include "runtime/device/cuda/collectives/TransferMemory.h"
+#include "runtime/device/cuda/factorizations/FactorizationCall.h"
 
 #include <cstring>
 #include <map>
 
 namespace epl::runtime::cuda {
-
-/// A kernel and its arguments, for one stream.
-class KernelCall {
-public:
-  KernelCall(CUfunction function, const plan::GridT &grid, uint32_t rows = 1)
-      : function(function), grid(grid), rows(rows) {}
-
-  template <typename T> void add(const T &argument) {
-    offsets.push_back(arguments.size());
-    arguments.resize(arguments.size() + (sizeof(T) + 7) / 8 * 8);
-    std::memcpy(arguments.data() + offsets.back(), &argument, sizeof(T));
-  }
-  /// An argument that is an address in a table: how far from its begin, until `setTable` says where that is.
-  void addInTable(uint64_t offset) {
-    inTable.push_back(arguments.size());
-    add(offset);
-  }
-  void setTable(uint64_t begin);
-  const plan::GridT &getGrid() const { return grid; }
-  /// 8 bytes for each, if none is longer.
-  std::span<const std::byte> getArguments() const { return arguments; }
-
-  /// Enqueues it. Throws nothing: who enqueues names the command.
-  CUresult enqueue(const Driver &api, CUstream stream) const;
-  /// Gives its arguments to a node of a graph that was captured from such a call. As enqueue.
-  CUresult update(const Driver &api, CUgraphExec graph, CUgraphNode node) const;
-
-private:
-  std::vector<void *> pointers() const;
-
-  CUfunction function;
-  plan::GridT grid;
-  uint32_t rows; // of blocks
-  std::vector<std::byte> arguments;
-  std::vector<size_t> offsets, inTable;
-};
 
 /// What kernels that move data read: lists of runs, on each card.
 class Tables {
@@ -92,10 +58,13 @@ struct Calls {
   std::unique_ptr<HostCall> host;
   std::optional<ProductCall> product;
   std::optional<ConvolutionCall> convolution;
+  std::optional<FactorizationCall> factorization;
 
   bool isEmpty() const { return kernels.empty() && isOwn(); }
   /// Whether all of it is kernels of ours, whose arguments a graph can be given anew.
-  bool isOwn() const { return !host && !product && !convolution && !transfer; }
+  bool isOwn() const { return !host && !product && !convolution && !factorization && !transfer; }
+  /// Whether it may be captured into a graph, but for what it transfers.
+  bool isCapturable() const { return !factorization || factorization->isCapturable(); }
   /// Bytes of memory that a library works in, which no other call may use meanwhile.
   size_t workspaceBytes() const;
   /// What a library does by the same code as other calls with that; null of kernels and calls of the host.
@@ -139,10 +108,10 @@ public:
                       std::span<const KernelCall *const> launches);
 
 private:
-  std::unique_ptr<HostCall> factorize(const plan::LaunchT &launch, const plan::KernelT &kernel, uint32_t rank,
-                                      const MoveAddresses &addresses) const;
   bool convolve(const plan::LaunchT &launch, const plan::KernelT &kernel, const PlaceOfCommand &place,
                 const MoveAddresses &addresses, Calls &calls);
+  void factorize(const plan::LaunchT &launch, const plan::KernelT &kernel, const PlaceOfCommand &place,
+                 const MoveAddresses &addresses, Calls &calls) const;
   KernelCall launch(const plan::LaunchT &launch, const plan::KernelT &kernel, size_t phase,
                     const PlaceOfCommand &place, const MoveAddresses &addresses) const;
   KernelCall contract(const plan::ContractT &contract, const ProductOperands &operands,

@@ -35,12 +35,14 @@ static bool convolves(const plan::PlanT &plan) {
 
 Images::Images(std::shared_ptr<const Cards> shared, const plan::PlanT &plan) : cards(std::move(shared)) {
   bool hasProducts = multiplies(plan), hasConvolutions = convolves(plan);
+  FactorizationLibrary::Needs needs = FactorizationLibrary::needsOf(plan);
   for (uint32_t card = 0; card < cards->size(); ++card) {
     cards->use(card);
     loadPlan(card, plan);
     ownModules.push_back(load(card, ownKernels(), "the kernels that move data"));
     productLibraries.push_back(hasProducts ? ProductLibrary::open(cards, card) : nullptr);
     convolutionLibraries.push_back(hasConvolutions ? ConvolutionLibrary::open(cards, card) : nullptr);
+    factorizationLibraries.push_back(FactorizationLibrary::open(cards, card, needs));
   }
 }
 

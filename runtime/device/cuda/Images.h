@@ -5,6 +5,7 @@
 #include "runtime/device/cuda/Cards.h"
 #include "runtime/device/cuda/Handles.h"
 #include "runtime/device/cuda/convolutions/Convolutions.h"
+#include "runtime/device/cuda/factorizations/FactorizationLibrary.h"
 #include "runtime/device/cuda/products/Products.h"
 #include "runtime/plan/format/plan_generated.h"
 
@@ -33,7 +34,11 @@ public:
     cards->use(card);
     return productLibraries[card];
   }
-
+  /// The same for its factorizations.
+  std::shared_ptr<const FactorizationLibrary> factorizations(uint32_t card) const {
+    cards->use(card);
+    return factorizationLibraries[card];
+  }
   /// The same for its convolutions.
   std::shared_ptr<const ConvolutionLibrary> convolutions(uint32_t card) const {
     cards->use(card);
@@ -48,8 +53,10 @@ private:
 
   std::shared_ptr<const Cards> cards;
   std::vector<Module> modules, ownModules; // of each card; null if the plan has no kernels
-  std::vector<std::shared_ptr<const ProductLibrary>> productLibraries; // of each card
+  // Of each card:
+  std::vector<std::shared_ptr<const ProductLibrary>> productLibraries;
   std::vector<std::shared_ptr<const ConvolutionLibrary>> convolutionLibraries;
+  std::vector<std::shared_ptr<const FactorizationLibrary>> factorizationLibraries;
   mutable std::mutex mutex;
   mutable std::map<std::pair<CUmodule, std::string>, CUfunction> functions; // that somebody has asked for
 };

@@ -89,10 +89,12 @@ void StepGraph::recordEnd(Schedule &schedule, size_t place, Mode mode) {
 void StepGraph::enqueueNode(const StepNode &node, CUstream own, Mode mode) {
   if (mode == Mode::timed && node.kind != StepNode::Kind::behind)
     record(api, itemBegins[node.item], own, true);
+  const StepWork::Item &item = work.items()[node.item];
+  if (work.transfers() && !item.calls.isCapturable())
+    work.check(item, awaitStream(item, own)); // here, as messages do not go on while a library waits
   calls.enqueue(node, own);
   if (mode == Mode::timed && node.kind != StepNode::Kind::before)
     record(api, itemEnds[node.item], own, true);
-  const StepWork::Item &item = work.items()[node.item];
   if (mode == Mode::blocking)
     work.check(item, awaitStream(item, own));
 }
@@ -187,13 +189,14 @@ void StepGraph::run(Mode mode) {
   }
 }
 
-/// Whether each call of a library has run once as it is now: a library loads its code then, which it may not
-/// while a graph is captured. Counts those as such that are about to run.
+/// Whether each call of a library has run once as it is now, on its stream: a library loads its code then,
+/// and makes what it has of a stream, which it may not while a graph is captured. Counts those as such that
+/// are about to run.
 bool StepGraph::haveLibrariesRun() {
   bool haveRun = true;
   for (const StepWork::Item &item : work.items())
     if (const void *choice = item.calls.choice())
-      haveRun &= !librariesRun.insert(choice).second;
+      haveRun &= !librariesRun.insert({choice, work.laneOf(item)}).second;
   return haveRun;
 }
 
@@ -210,7 +213,8 @@ void StepGraph::start(std::span<const AddressTable *const> meshes, bool isTimed,
   isRunning = true;
   if (isTimed || isBlocking)
     return run(isTimed ? Mode::timed : Mode::blocking);
-  run(graphs.areCurrent() || haveLibrariesRun() ? Mode::graphs : Mode::single);
+  bool mayBeGraphs = work.isCapturable() && (graphs.areCurrent() || haveLibrariesRun());
+  run(mayBeGraphs ? Mode::graphs : Mode::single);
 }
 
 bool StepGraph::isDone() {

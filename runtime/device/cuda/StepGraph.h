@@ -12,7 +12,8 @@
 //
 // A step whose times are wanted is enqueued command by command on the same streams: what is captured has no
 // times. So is one of EPL_CUDA_BLOCKING, which waits for each command and so knows which one failed, and the
-// first one that a library has a part in, as it loads code.
+// first one that a library has a part in, as it loads code. So are all steps with calls of cuSOLVER, which
+// may wait for what they have enqueued (factorizations/FactorizationCall.h).
 //
 // Guards are not looked at: the plan is proved as if all commands ran, and what a command writes whose guard
 // does not hold is read by none whose guard holds. Owners are: on other ranks a command does nothing.
@@ -84,7 +85,7 @@ private:
   std::vector<Event> timedBegins;          // of each card: times of two cards have no difference
   std::vector<bool> hasBegun;              // of each card: whether it has a command of this step
   std::vector<Event> itemBegins, itemEnds; // null before they have run timed
-  std::set<const void *> librariesRun;     // what libraries have chosen
+  std::set<std::pair<const void *, LaneOfRank>> librariesRun; // what libraries have chosen, by lane
   bool isRunning = false;
   std::function<bool()> isStopped; // the step that was begun last
   bool wasTimed = false;           // the last step

@@ -244,6 +244,7 @@ void StepWork::makeAll() {
   pieceOfNode = findPieces(parts);
   makeJoints();
   tables->upload(*copies);
+  areCapturable = std::ranges::all_of(work, [](const Item &item) { return item.calls.isCapturable(); });
   hosts.clear();
   for (uint32_t index = 0; index < work.size(); ++index) {
     Item &item = work[index];
@@ -297,7 +298,6 @@ bool StepWork::sends(PartCommand at, uint32_t part) const {
   return receive && channels.sender(receive->channel) == part;
 }
 
-/// What is sent is on none of the rank's lanes.
 LaneOfRank StepWork::laneOf(const Item &item) const {
   return {item.rank,
           item.isSent ? UINT32_MAX : plans[item.command.part]->commands[item.command.command]->lane};

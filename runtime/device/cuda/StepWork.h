@@ -44,6 +44,8 @@ public:
   Communicators &communicators() const { return *connected; }
   /// Whether items move data by NCCL or through the host.
   bool transfers() const { return hasTransfers; }
+  /// Whether all items may be captured into a graph.
+  bool isCapturable() const { return areCapturable; }
   /// With whom an item does.
   const Group &groupOf(const Item &item) const { return *transferOf(item).group; }
   /// The memory of messages between processes.
@@ -70,6 +72,8 @@ public:
   /// Enqueues the call of a library or of the host that an item is, if it is one. Throws Error that names the
   /// command if that fails.
   void enqueueCall(const Item &item, CUstream stream) const;
+  /// What is sent is on none of the rank's lanes.
+  LaneOfRank laneOf(const Item &item) const;
   /// "command "matmul" of step.py:3 on rank 1"
   std::string describe(const Item &item) const;
   /// Throws Error that names it if a call of the driver has failed.
@@ -107,7 +111,6 @@ private:
   void remakeJoints();
   void takeWorkspaces();
   void awaitArguments();
-  LaneOfRank laneOf(const Item &item) const;
   bool remake(uint32_t item);
   Change makeAgain(const std::vector<uint32_t> &buffers);
 
@@ -136,8 +139,8 @@ private:
   std::vector<uint32_t> hosts;
   std::map<LaneOfRank, std::unique_ptr<CudaAllocation>> workspaces;
   TransferMemory messages;
-  bool hasTransfers = false;
-  bool isBound = false; // whether all calls have the addresses that are bound
+  bool hasTransfers = false, areCapturable = true; // any of the items; all of them
+  bool isBound = false;                            // whether all calls have the addresses that are bound
   std::vector<uint32_t> changedItems;
   // Of each buffer of each rank that is here, rank by rank:
   std::vector<uint32_t> firstBuffer; // of a rank

@@ -91,11 +91,11 @@ private:
   struct Work {
     double memory = 0, parallelism = 0, compute = 0, link = 0;
     double launches = 1;
-    bool isOfHost = false;
+    bool isFactorization = false;
 
     CommandTime time(const machine::Machine &gpu) const {
-      if (isOfHost)
-        return {.work = Limit::host, .limit = Limit::host};
+      if (isFactorization)
+        return {.work = Limit::factorization, .limit = Limit::factorization};
       const std::pair<double, Limit> limits[] = {{memory, Limit::memory},
                                                  {parallelism, Limit::parallelism},
                                                  {compute, Limit::compute},
@@ -145,7 +145,7 @@ private:
     if (!launch || convolutionOf(command))
       return;
     const plan::KernelT &kernel = *plan.kernels[launch->kernel];
-    work.isOfHost = kernel.factorization != nullptr;
+    work.isFactorization = kernel.factorization != nullptr;
     work.launches = 0;
     double threads = 0;
     for (const auto &grid : kernel.grids) {
@@ -225,7 +225,8 @@ void joinLists(const plan::PlanT &plan, std::vector<CommandTime> &times) {
 } // namespace
 
 const char *limitName(Limit limit) {
-  static constexpr const char *names[] = {"memory", "parallelism", "compute", "link", "launch", "host"};
+  static constexpr const char *names[] = {"memory", "parallelism", "compute",
+                                          "link",   "launch",      "factorization"};
   return names[size_t(limit)];
 }
 
@@ -236,7 +237,7 @@ const char *limitMeaning(Limit limit) {
       "arithmetic",
       "bytes from other cards, and how long the first takes",
       "a kernel takes longer to begin than to run",
-      "done by the host, for which nothing is predicted",
+      "done by a library or the host, for which nothing is predicted",
   };
   return meanings[size_t(limit)];
 }

@@ -23,7 +23,7 @@
 // Left out: caches, so what a command reads soon after another has written it is faster; instructions that
 // are no arithmetic, among them those of sorts and scatters; the shape of products, which reach the rate only
 // when they are large; that a link's latency grows with its members; what other lanes and meshes do on the
-// card at the time; and what the host does: factorizations are no time at all.
+// card at the time; and what factorizations take, by a library or the host: no time at all.
 
 #ifndef EPL_RUNTIME_PLAN_SIMULATE_CARDTIMES_H
 #define EPL_RUNTIME_PLAN_SIMULATE_CARDTIMES_H
@@ -36,8 +36,8 @@
 
 namespace epl::runtime {
 
-/// What a command's time is the time of, for most of it. `host`: it is not known.
-enum class Limit : uint8_t { memory, parallelism, compute, link, launch, host };
+/// What a command's time is the time of, for most of it. `factorization`: it is not known.
+enum class Limit : uint8_t { memory, parallelism, compute, link, launch, factorization };
 
 const char *limitName(Limit limit);    // memory
 const char *limitMeaning(Limit limit); // "bytes of the card's memory"

@@ -5,7 +5,8 @@
 // waits, other work that is ready goes on, and whoever waits lets others call the driver.
 //
 // A device may run one meeting at a time. Two of them that nothing orders are reported: with real kernels,
-// which occupy the device while they wait, members that begin them in different orders wait for ever.
+// which occupy the device while they wait, members that begin them in different orders wait for ever. What a
+// library has the host compute waits for nobody, and occupies nothing.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
@@ -42,6 +43,7 @@ struct MeetingWork {
   int device;       ///< that it occupies while it waits; -1: none, as a stream that waits for a number does
   std::vector<ByteRange> reads, writes; ///< memory of the device
   std::function<std::unique_ptr<Meeting>()> begin;
+  bool occupies = true; ///< the device
 };
 
 } // namespace cuda_double

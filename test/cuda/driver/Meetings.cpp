@@ -45,7 +45,9 @@ std::optional<std::vector<Use>> Driver::attend(const MeetingWork &work, std::sha
   }
   begun = nullptr;
   std::vector<Use> uses = touchRanges(work, isComplete);
-  if (work.device >= 0)
+  if (!work.occupies)
+    ++counters[work.name].launches;
+  else if (work.device >= 0)
     uses.insert(uses.begin(), turnOf(work.device));
   return uses;
 }

@@ -36,6 +36,26 @@ struct ContractArguments {
   int activation;           ///< of the plan's Activation
 };
 
+/// Matrices in rows, one behind another: `to` is `from`, or each of it transposed. Where it is not, both may
+/// be at one place.
+struct MatrixArguments {
+  unsigned long from, to;
+  long rows, columns, count; ///< of `from`
+  int transpose;
+  int lower; ///< what is above the diagonal of `from` is not read, but 0
+  unsigned long
+      odd; ///< 0, or of each matrix an int, which becomes 1 if an element is not finite: that is 0 in `to`
+  unsigned long
+      failed[2]; ///< each 0, or of each matrix an int: where it is not 0, all elements of `to` are NaN
+};
+
+/// What rows changed places with in a factorization: numbers of 64 bits from 1 on, `smaller` of each matrix.
+/// To `pivots` they go as numbers of 32 bits from 0 on, to `permutation` where all `rows` are then.
+struct PivotArguments {
+  unsigned long from, pivots, permutation;
+  long rows, smaller, count;
+};
+
 } // namespace epl::runtime::cuda
 
 #endif // EPL_RUNTIME_DEVICE_CUDA_KERNELS_ARGUMENTS_H

@@ -1,5 +1,6 @@
-// The plugin's own kernels: what moves data between devices, and products where no library computes them.
-// Clang compiles them to PTX when the project is built; no CUDA is needed.
+// The plugin's own kernels: what moves data between devices, products where no library computes them, and
+// what stands around a library's factorizations. Clang compiles them to PTX when the project is built; no
+// CUDA is needed.
 //
 // A run of bytes or elements is for a row of blocks (their y), whose threads take its elements in turn.
 
@@ -233,3 +234,58 @@ KERNEL void epl_contract_f16(ContractArguments arguments) { contract<_Float16, _
 KERNEL void epl_contract_bf16(ContractArguments arguments) { contract<BFloat16, BFloat16>(arguments); }
 KERNEL void epl_contract_f16_f32(ContractArguments arguments) { contract<_Float16, float>(arguments); }
 KERNEL void epl_contract_bf16_f32(ContractArguments arguments) { contract<BFloat16, float>(arguments); }
+
+//===----------------------------------------------------------------------===//
+// Factorizations
+//===----------------------------------------------------------------------===//
+
+static bool hasFailed(const unsigned long (&failed)[2], long matrix) {
+  for (unsigned long each : failed)
+    if (each && reinterpret_cast<const int *>(each)[matrix] != 0)
+      return true;
+  return false;
+}
+
+/// An element for each thread. Of a transpose the writes are far from each other: a factorization takes many
+/// times as long.
+template <typename T> static void moveMatrices(const MatrixArguments &arguments) {
+  long size = arguments.rows * arguments.columns;
+  for (long i = firstOfThread(); i < arguments.count * size; i += numThreads()) {
+    long matrix = i / size, at = i % size, row = at / arguments.columns, column = at % arguments.columns;
+    T value = 0;
+    if (!arguments.lower || column <= row)
+      value = reinterpret_cast<const T *>(arguments.from)[i];
+    if (arguments.odd && !(value - value == 0)) {
+      __atomic_fetch_or(reinterpret_cast<int *>(arguments.odd) + matrix, 1, __ATOMIC_RELAXED);
+      value = 0;
+    }
+    if (hasFailed(arguments.failed, matrix))
+      value = T(__builtin_nan(""));
+    long place = arguments.transpose ? column * arguments.rows + row : at;
+    reinterpret_cast<T *>(arguments.to)[matrix * size + place] = value;
+  }
+}
+
+KERNEL void epl_matrices_f32(MatrixArguments arguments) { moveMatrices<float>(arguments); }
+KERNEL void epl_matrices_f64(MatrixArguments arguments) { moveMatrices<double>(arguments); }
+
+/// A matrix for each thread, as each change comes after the one before. Whatever a library says of a matrix
+/// that has no factors, a row changes places with itself or a later one.
+KERNEL void epl_pivots(PivotArguments arguments) {
+  for (long matrix = firstOfThread(); matrix < arguments.count; matrix += numThreads()) {
+    const long *from = reinterpret_cast<const long *>(arguments.from) + matrix * arguments.smaller;
+    int *pivots = reinterpret_cast<int *>(arguments.pivots) + matrix * arguments.smaller;
+    int *permutation = reinterpret_cast<int *>(arguments.permutation) + matrix * arguments.rows;
+    for (long row = 0; row < arguments.rows; ++row)
+      permutation[row] = int(row);
+    for (long row = 0; row < arguments.smaller; ++row) {
+      long other = from[row] - 1;
+      if (other < row || other >= arguments.rows)
+        other = row;
+      pivots[row] = int(other);
+      int moved = permutation[row];
+      permutation[row] = permutation[other];
+      permutation[other] = moved;
+    }
+  }
+}

@@ -1,18 +1,13 @@
 // What we say of cublasLt beside its own headers, where they are.
 
 #include "runtime/device/cuda/products/CublasLt.h"
+#include "test/unit/cuda/plugin/Forms.h"
 
 #include <cublasLt.h>
 
 #include <gtest/gtest.h>
 
-#include <type_traits>
-
 namespace blas = epl::runtime::cuda::blas;
-
-template <typename Ours, typename Theirs> constexpr bool areEqual(Ours ours, Theirs theirs) {
-  return sizeof(ours) == sizeof(theirs) && int(ours) == int(theirs);
-}
 
 static_assert(areEqual(blas::Status::success, CUBLAS_STATUS_SUCCESS));
 static_assert(areEqual(blas::Status::invalidValue, CUBLAS_STATUS_INVALID_VALUE));
@@ -49,20 +44,7 @@ static_assert(sizeof(blas::Choice) == sizeof(cublasLtMatmulHeuristicResult_t));
 static_assert(offsetof(blas::Choice, workspace) == offsetof(cublasLtMatmulHeuristicResult_t, workspaceSize));
 static_assert(offsetof(blas::Choice, state) == offsetof(cublasLtMatmulHeuristicResult_t, state));
 
-// Handles and enumerators are passed like ours: a function has as many parameters, each of the same size.
-template <typename Ours, typename Theirs> struct HaveOneForm : std::false_type {};
-template <typename R, typename... Ours, typename S, typename... Theirs>
-struct HaveOneForm<R(Ours...), S(Theirs...)>
-    : std::bool_constant<sizeof(R) == sizeof(S) && sizeof...(Ours) == sizeof...(Theirs)> {
-  static constexpr bool sizes = [] {
-    if constexpr (sizeof...(Ours) == sizeof...(Theirs))
-      return ((sizeof(Ours) == sizeof(Theirs)) && ...);
-    return false;
-  }();
-};
-#define EPL_COMPARE(name)                                                                                    \
-  static_assert(HaveOneForm<blas::name, decltype(::name)>::value &&                                          \
-                HaveOneForm<blas::name, decltype(::name)>::sizes);
+#define EPL_COMPARE(name) static_assert(HaveOneForm<blas::name, decltype(::name)>::value);
 EPL_CUBLASLT_FUNCTIONS(EPL_COMPARE)
 #undef EPL_COMPARE
 

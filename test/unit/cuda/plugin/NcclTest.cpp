@@ -1,18 +1,13 @@
 // What we say of NCCL beside its own header, where it is.
 
 #include "runtime/device/cuda/collectives/Nccl.h"
+#include "test/unit/cuda/plugin/Forms.h"
 
 #include <nccl.h>
 
 #include <gtest/gtest.h>
 
-#include <type_traits>
-
 namespace nccl = epl::runtime::cuda::nccl;
-
-template <typename Ours, typename Theirs> constexpr bool areEqual(Ours ours, Theirs theirs) {
-  return sizeof(ours) == sizeof(theirs) && int(ours) == int(theirs);
-}
 
 static_assert(areEqual(nccl::Status::success, ncclSuccess));
 static_assert(areEqual(nccl::Status::cudaError, ncclUnhandledCudaError));
@@ -39,17 +34,6 @@ static_assert(areEqual(nccl::Reduction::min, ncclMin));
 static_assert(sizeof(nccl::UniqueId) == sizeof(ncclUniqueId) &&
               alignof(nccl::UniqueId) == alignof(ncclUniqueId));
 
-// Handles and enumerators are passed like ours: a function has as many parameters, each of the same size and
-// kind.
-template <typename Ours, typename Theirs>
-constexpr bool isPassedAlike =
-    sizeof(Ours) == sizeof(Theirs) && std::is_pointer_v<Ours> == std::is_pointer_v<Theirs> &&
-    std::is_class_v<Ours> == std::is_class_v<Theirs>;
-template <typename Ours, typename Theirs> struct HaveOneForm : std::false_type {};
-template <typename R, typename... Ours, typename S, typename... Theirs>
-  requires(sizeof...(Ours) == sizeof...(Theirs))
-struct HaveOneForm<R(Ours...), S(Theirs...)>
-    : std::bool_constant<isPassedAlike<R, S> && (isPassedAlike<Ours, Theirs> && ...)> {};
 #define EPL_COMPARE(name) static_assert(HaveOneForm<nccl::name, decltype(::name)>::value);
 EPL_NCCL_FUNCTIONS(EPL_COMPARE)
 #undef EPL_COMPARE

@@ -1,0 +1,75 @@
+// Factorizations of a plan by cuSOLVER and cuBLAS.
+#ifndef EPL_RUNTIME_DEVICE_CUDA_FACTORIZATIONS_FACTORIZATIONCALL_H
+#define EPL_RUNTIME_DEVICE_CUDA_FACTORIZATIONS_FACTORIZATIONCALL_H
+
+#include "runtime/device/cuda/factorizations/FactorizationLibrary.h"
+
+#include <optional>
+
+namespace epl::runtime::cuda {
+
+/// The plugin's own kernels that stand around the calls (kernels/Arguments.h).
+struct FactorizationKernels {
+  CUfunction matrices; ///< of the factorization's type
+  CUfunction pivots;
+};
+
+/// A kernel of the plan that is a factorization, as calls of a library: one for each matrix of its batch,
+/// between kernels that bring all of the batch into the library's form and back.
+///
+/// Results are those of runtime/device/cpu/Factorization.h, but for two things that the libraries choose:
+/// the signs of eigenvectors, singular vectors and reflectors, and the last bits. Whether a matrix has a
+/// factorization is seen by kernels alone, on the card: nobody waits.
+class FactorizationCall {
+public:
+  /// `operands`: where its inputs and outputs are, then. Nothing if the host is to compute it: matrices
+  /// without elements, batches of more than kMostCalls, and what the library refuses. The kernel
+  /// outlives it.
+  static std::optional<FactorizationCall> make(std::shared_ptr<const FactorizationLibrary> library,
+                                               const Driver &api, const plan::KernelT &kernel,
+                                               std::vector<CUdeviceptr> operands,
+                                               const FactorizationKernels &kernels);
+  /// A call for each matrix costs the host some microseconds: many small ones it factors faster itself.
+  static constexpr int64_t kMostCalls = 64;
+
+  /// Bytes of memory that it works in, which no other call may use meanwhile.
+  size_t workspaceBytes() const { return layout.total; }
+  /// `workspace` has that much. The card is the calling thread's. Throws Error if a call fails.
+  void enqueue(CUdeviceptr workspace, CUstream stream) const;
+  /// Whether it may be captured into a graph, and the host goes on at once. NVIDIA's documents say so of
+  /// cuBLAS ("CUDA Graphs Support", with a workspace that the caller gives). Of cuSOLVER they only say that
+  /// it prefers not to wait; its eigenvalues and singular values are found in part by the host, with memory
+  /// of it, and do wait.
+  bool isCapturable() const;
+  /// The same for calls that the library does by the same code.
+  const void *choice() const { return asked; }
+
+private:
+  /// Where things are in the workspace, in bytes.
+  struct Layout {
+    size_t copies = 0;          ///< of the matrices, in columns, which the library overwrites
+    size_t left = 0, right = 0; ///< an svd's vectors in columns
+    size_t pivots = 0;          ///< of 64 bits
+    size_t infos = 0, odd = 0;  ///< ints of each matrix
+    size_t own = 0;             ///< the library's
+    size_t total = 0;
+  };
+  class Enqueuing;
+
+  FactorizationCall() = default;
+  void takeLayout();
+
+  std::shared_ptr<const FactorizationLibrary> library;
+  const Driver *api = nullptr;
+  const plan::FactorizationT *shape = nullptr;
+  int64_t count = 0; // of matrices
+  std::vector<CUdeviceptr> operands;
+  FactorizationKernels kernels{};
+  const FactorizationLibrary::Workspace *asked = nullptr; // what a call works in
+  Layout layout;
+  std::shared_ptr<std::vector<std::byte>> host; // the part of that which is the host's
+};
+
+} // namespace epl::runtime::cuda
+
+#endif // EPL_RUNTIME_DEVICE_CUDA_FACTORIZATIONS_FACTORIZATIONCALL_H
