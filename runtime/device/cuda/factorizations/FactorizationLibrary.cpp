@@ -38,10 +38,12 @@ std::shared_ptr<const FactorizationLibrary> FactorizationLibrary::open(std::shar
     return nullptr;
   static std::once_flag isSolverSaid, isBlasSaid, isFailureSaid;
   auto made = std::make_shared<FactorizationLibrary>(cards, card);
-  if (needs.solver && !(made->solver = solver::Cusolver::get()))
+  made->solver = needs.solver ? solver::Cusolver::get() : nullptr;
+  made->blas = needs.blas ? solver::Cublas::get() : nullptr;
+  if (needs.solver && !made->solver)
     say(isSolverSaid, "factorizations",
         "no libcusolver.so.12 is found (pip install nvidia-cusolver, or name it in EPL_CUSOLVER)");
-  if (needs.blas && !(made->blas = solver::Cublas::get()))
+  if (needs.blas && !made->blas)
     say(isBlasSaid, "triangular systems",
         "no libcublas.so.13 is found (pip install nvidia-cublas, or name it in EPL_CUBLAS)");
   try {

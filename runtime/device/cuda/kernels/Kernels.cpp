@@ -255,7 +255,7 @@ template <typename T> static void moveMatrices(const MatrixArguments &arguments)
     T value = 0;
     if (!arguments.lower || column <= row)
       value = reinterpret_cast<const T *>(arguments.from)[i];
-    if (arguments.odd && !(value - value == 0)) {
+    if (arguments.odd && !__builtin_isfinite(value)) {
       __atomic_fetch_or(reinterpret_cast<int *>(arguments.odd) + matrix, 1, __ATOMIC_RELAXED);
       value = 0;
     }

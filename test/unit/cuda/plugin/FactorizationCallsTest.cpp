@@ -1,8 +1,6 @@
 // How factorizations of cuSOLVER and cuBLAS are enqueued, and what the stand-ins of these refuse.
 
-#include "test/unit/cuda/plugin/FactorizationsFixture.h"
-
-#include "runtime/Error.h"
+#include "test/unit/cuda/card/FactorizationsFixture.h"
 
 namespace epl::runtime::cuda {
 namespace {

@@ -1,7 +1,7 @@
-// Factorizations by the stand-ins of cuSOLVER and cuBLAS beside those of LAPACK on the host: batches of odd
-// sizes, vectors up to what a library may choose.
+// Factorizations by cuSOLVER and cuBLAS beside those of LAPACK on the host: batches of odd sizes, vectors up
+// to what a library may choose.
 
-#include "test/unit/cuda/plugin/FactorizationsFixture.h"
+#include "test/unit/cuda/card/FactorizationsFixture.h"
 
 #include <limits>
 #include <numeric>

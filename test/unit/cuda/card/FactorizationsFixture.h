@@ -1,10 +1,12 @@
 // Batches of matrices that the libraries of a card factor.
-#ifndef EPL_TEST_UNIT_CUDA_PLUGIN_FACTORIZATIONSFIXTURE_H
-#define EPL_TEST_UNIT_CUDA_PLUGIN_FACTORIZATIONSFIXTURE_H
+#ifndef EPL_TEST_UNIT_CUDA_CARD_FACTORIZATIONSFIXTURE_H
+#define EPL_TEST_UNIT_CUDA_CARD_FACTORIZATIONSFIXTURE_H
 
+#include "runtime/Error.h"
+#include "runtime/device/cpu/Lapack.h"
 #include "runtime/device/cuda/factorizations/FactorizationCall.h"
-#include "test/cuda/driver/Control.h"
 #include "test/unit/cuda/card/Card.h"
+#include "test/unit/cuda/card/Findings.h"
 #include "test/unit/device/FactorizationRun.h"
 
 namespace epl::runtime::cuda {
@@ -32,10 +34,20 @@ struct Kernel {
 
 class FactorizationsBase : public test::CardTest {
 protected:
-  void SetUp() override { eplCudaRestart(1); }
+  /// Machines that have a driver need not have libraries.
+  void SetUp() override {
+    test::restart(1);
+    if (!solver::Cusolver::get() || !solver::Cublas::get())
+      GTEST_SKIP() << "cuSOLVER and cuBLAS";
+    try {
+      Lapack<float>::get();
+    } catch (const Error &error) {
+      GTEST_SKIP() << error.what();
+    }
+  }
   void TearDown() override {
-    EXPECT_EQ(eplCudaCountFindings(), 0u) << (eplCudaCountFindings() ? eplCudaGetFinding(0) : "");
-    eplCudaRestart(1);
+    EXPECT_THAT(test::findings(), testing::IsEmpty());
+    test::restart(1);
   }
 
   /// Memory in which nobody has written.
@@ -102,4 +114,4 @@ private:
 
 } // namespace epl::runtime::cuda
 
-#endif // EPL_TEST_UNIT_CUDA_PLUGIN_FACTORIZATIONSFIXTURE_H
+#endif // EPL_TEST_UNIT_CUDA_CARD_FACTORIZATIONSFIXTURE_H
