@@ -6,6 +6,7 @@
 
 #include "dialect/Matrices.h"
 #include "passes/emit/PlanBuilder.h"
+#include "runtime/plan/model/Convolutions.h"
 #include "runtime/plan/model/Factorizations.h"
 
 using namespace mlir;
@@ -113,8 +114,10 @@ static void setCode(KernelOp kernel, plan::KernelT &entry) {
   entry.workspace = kernel.getWorkspace().value_or(0);
   entry.extent = kernel.getExtent().value_or(1);
   entry.flops = kernel.getFlops().value_or(0);
-  if (ConvolutionAttr convolution = kernel.getConvolutionAttr())
+  if (ConvolutionAttr convolution = kernel.getConvolutionAttr()) {
     entry.convolution = describe(convolution, kernel.getBody().front());
+    entry.workspace = std::max(entry.workspace, runtime::widenedOf(entry).size);
+  }
   if (ArrayAttr grids = kernel.getGridsAttr())
     for (GridAttr grid : grids.getAsRange<GridAttr>())
       entry.grids.push_back(toGrid(grid));

@@ -104,5 +104,23 @@ def test_gradients_of_micro_batches_add_up(tmp_path: Path) -> None:
     assert run_step(tmp_path, "plain", config=config) == {"convolve_f32_f32"}
 
 
+def test_sums_in_f32_of_16_bits_are_the_librarys(tmp_path: Path) -> None:
+    """As f32 of as many bits as TF32 has."""
+    image, filter_, options = SHAPES["strided"]
+    code = STEP.format(
+        image=image,
+        filter=filter_,
+        options=options,
+        scale=1,
+        dtype="float32",
+        devices="cuda:0x2",
+        config='{"amp.level": "o1"}',
+    )
+    run_on(2, code, tmp_path)
+    kernels = report_of(tmp_path)["kernels"]
+    assert {"convolve_tf32_f32", "epl_widen_bf16"} <= set(kernels)
+    assert not any("_matmul" in name for name in kernels)
+
+
 def test_bf16_is_the_librarys(tmp_path: Path) -> None:
     assert "convolve_bf16_bf16" in run_step(tmp_path, "plain", dtype="bfloat16", scale="1 / 64")

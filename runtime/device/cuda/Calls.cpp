@@ -1,6 +1,7 @@
 #include "runtime/device/cuda/Calls.h"
 
 #include "runtime/Error.h"
+#include "runtime/plan/model/Convolutions.h"
 #include "runtime/plan/model/Images.h"
 
 #include <algorithm>
@@ -133,23 +134,44 @@ void CallMaker::factorize(const plan::LaunchT &launch, const plan::KernelT &kern
     calls.host = std::make_unique<HostCall>(api, kernel, std::move(operands));
 }
 
+KernelCall CallMaker::widen(plan::ElementType type, CUdeviceptr from, CUdeviceptr to, uint64_t count,
+                            uint32_t card) const {
+  KernelCall call(images.own(card, std::string("epl_widen_") + plan::EnumNameElementType(type)),
+                  gridFor(count));
+  call.add(uint64_t(from)), call.add(uint64_t(to)), call.add(count);
+  return call;
+}
+
 /// Whether the library takes the convolution that a kernel is; then it is a call of that. One that adds to
-/// its last input adds to a copy of it, where the result lies elsewhere.
+/// its last input adds to a copy of it, where the result lies elsewhere. One of 16-bit floats with an f32
+/// result is one of f32.
 bool CallMaker::convolve(const plan::LaunchT &launch, const plan::KernelT &kernel,
                          const PlaceOfCommand &place, const MoveAddresses &addresses, Calls &calls) {
-  const plan::ConvolutionT &convolution = *kernel.convolution;
   std::shared_ptr<const ConvolutionLibrary> library = images.convolutions(place.card);
+  if (!library)
+    return false;
+  plan::ConvolutionT convolution = *kernel.convolution;
   auto addressOf = [&](uint32_t operand) { return addresses.buffer(place.rank, launch.buffers[operand]); };
-  if (library)
-    calls.convolution = ConvolutionCall::make(
-        std::move(library), convolution,
-        {addressOf(convolution.image), addressOf(convolution.filter), addressOf(convolution.output)});
-  if (!calls.convolution || !convolution.accumulate)
-    return calls.convolution.has_value();
-  CUdeviceptr from = addressOf(kernel.num_inputs - 1), to = addressOf(kernel.num_inputs);
-  if (from != to)
-    calls.kernels.push_back(copy({{to, from, kernel.operand_sizes.back()}}, place.card));
-  return true;
+  ConvolutionOperands operands = {addressOf(convolution.image), addressOf(convolution.filter),
+                                  addressOf(convolution.output)};
+  std::vector<KernelCall> before;
+  WidenedTensors widened = widenedOf(kernel);
+  for (size_t tensor = 0; tensor < operands.size(); ++tensor)
+    if (uint64_t bytes = widened.bytes[tensor]) {
+      CUdeviceptr to = addressOf(uint32_t(kernel.operand_sizes.size())) + widened.offsets[tensor];
+      before.push_back(widen(convolution.type, operands[tensor], to, bytes / elementBytes(convolution.result),
+                             place.card));
+      operands[tensor] = to;
+    }
+  CUdeviceptr from = convolution.accumulate ? addressOf(kernel.num_inputs - 1) : 0,
+              to = addressOf(kernel.num_inputs);
+  if (from != 0 && from != to)
+    before.push_back(copy({{to, from, kernel.operand_sizes.back()}}, place.card));
+  convolution.type = convolution.result;
+  calls.convolution = ConvolutionCall::make(std::move(library), convolution, operands, widened.size > 0);
+  if (calls.convolution)
+    calls.kernels = std::move(before);
+  return calls.convolution.has_value();
 }
 
 KernelCall CallMaker::makeList(const plan::KernelT &kernel, size_t phase, uint32_t card,

@@ -110,6 +110,8 @@ public:
 private:
   bool convolve(const plan::LaunchT &launch, const plan::KernelT &kernel, const PlaceOfCommand &place,
                 const MoveAddresses &addresses, Calls &calls);
+  KernelCall widen(plan::ElementType type, CUdeviceptr from, CUdeviceptr to, uint64_t count,
+                   uint32_t card) const;
   void factorize(const plan::LaunchT &launch, const plan::KernelT &kernel, const PlaceOfCommand &place,
                  const MoveAddresses &addresses, Calls &calls) const;
   KernelCall launch(const plan::LaunchT &launch, const plan::KernelT &kernel, size_t phase,

@@ -60,6 +60,25 @@ ConvolutionView viewOf(const plan::ConvolutionT &convolution, ConvolutionTensor 
   return view;
 }
 
+WidenedTensors widenedOf(const plan::KernelT &kernel) {
+  constexpr uint64_t kAlignment = 256; // as libraries like it
+  const plan::ConvolutionT &convolution = *kernel.convolution;
+  WidenedTensors widened;
+  if (convolution.type == convolution.result)
+    return widened;
+  for (ConvolutionTensor tensor : plan::EnumValuesConvolutionTensor()) {
+    if (tensor == convolution.writes)
+      continue;
+    uint32_t operand = pick(tensor, convolution.image, convolution.filter, convolution.output);
+    uint64_t bytes =
+        kernel.operand_sizes[operand] / elementBytes(convolution.type) * elementBytes(convolution.result);
+    widened.offsets[size_t(tensor)] = widened.size;
+    widened.bytes[size_t(tensor)] = bytes;
+    widened.size += (bytes + kAlignment - 1) / kAlignment * kAlignment;
+  }
+  return widened;
+}
+
 static std::string joined(const std::vector<int64_t> &numbers) {
   std::string text;
   for (int64_t number : numbers)
@@ -203,6 +222,9 @@ std::string faultOfConvolution(const plan::KernelT &kernel) {
        {ConvolutionTensor::image, ConvolutionTensor::filter, ConvolutionTensor::output})
     if (std::string fault = faultOfTensor(convolution, kernel, tensor); !fault.empty())
       return fault;
+  if (uint64_t needed = widenedOf(kernel).size; kernel.workspace < needed)
+    return "the convolution is widened in a workspace of " + std::to_string(kernel.workspace) +
+           " bytes, expected " + std::to_string(needed);
   return "";
 }
 

@@ -5,6 +5,7 @@
 
 #include "runtime/plan/format/plan_generated.h"
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,13 +24,22 @@ struct ConvolutionView {
 /// Needs a convolution without a fault.
 ConvolutionView viewOf(const plan::ConvolutionT &convolution, plan::ConvolutionTensor tensor);
 
+/// Of a convolution of 16-bit floats whose result is f32: libraries have none, but one of f32. What is read
+/// is widened to that before, in the kernel's workspace: where each of these tensors lies in it, and its
+/// bytes, by `ConvolutionTensor`; 0 of what is written. All 0 of other convolutions.
+struct WidenedTensors {
+  std::array<uint64_t, 3> offsets{}, bytes{};
+  uint64_t size = 0; ///< of all
+};
+WidenedTensors widenedOf(const plan::KernelT &kernel);
+
 /// output of image 0 f32[8x3x14x14] by 588x1x42x3, filter 1 f32[4x3x3x3] by 1x4x36x12, output 2
 /// f32[8x4x12x12] by 576x1x48x4, groups 1 stride 1x1 dilation 1x1 zeros 0x0 0x0
 std::string textOf(const plan::ConvolutionT &convolution);
 
 /// What is wrong with the convolution of a kernel whose operands have sizes, "" if nothing: numbers that are
 /// negative or too large, an axis whose extents do not fit, a tensor that reaches beyond its operand,
-/// elements of the result that nobody writes.
+/// elements of the result that nobody writes, a workspace that is too small.
 std::string faultOfConvolution(const plan::KernelT &kernel);
 
 } // namespace epl::runtime

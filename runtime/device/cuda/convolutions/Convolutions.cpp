@@ -269,16 +269,16 @@ struct ConvolutionLibrary::Chosen {
 };
 
 std::shared_ptr<const ConvolutionLibrary::Chosen>
-ConvolutionLibrary::choose(const plan::ConvolutionT &convolution,
-                           const ConvolutionOperands &alignments) const {
-  std::string key = textOf(convolution);
+ConvolutionLibrary::choose(const plan::ConvolutionT &convolution, const ConvolutionOperands &alignments,
+                           bool isShort) const {
+  std::string key = textOf(convolution) + (isShort ? " short" : "");
   for (CUdeviceptr alignment : alignments)
     key += " " + std::to_string(alignment);
   std::lock_guard<std::mutex> guard(mutex);
   if (auto at = known.find(key); at != known.end())
     return at->second;
   auto made = std::make_shared<Chosen>(api, handle);
-  if (!made->plan.make(convolution, alignments, takesTf32))
+  if (!made->plan.make(convolution, alignments, takesTf32 || isShort))
     made = nullptr;
   return known.emplace(std::move(key), std::move(made)).first->second;
 }
@@ -310,13 +310,13 @@ void ConvolutionLibrary::execute(const Chosen &chosen, const ConvolutionOperands
 
 std::optional<ConvolutionCall> ConvolutionCall::make(std::shared_ptr<const ConvolutionLibrary> library,
                                                      const plan::ConvolutionT &convolution,
-                                                     const ConvolutionOperands &operands) {
+                                                     const ConvolutionOperands &operands, bool isShort) {
   // The largest powers of two up to 256 that divide the addresses.
   ConvolutionOperands alignments{};
   std::ranges::transform(operands, alignments.begin(),
                          [](CUdeviceptr at) { return CUdeviceptr(1) << std::countr_zero(at | 256); });
   ConvolutionCall call;
-  call.chosen = library->choose(convolution, alignments);
+  call.chosen = library->choose(convolution, alignments, isShort);
   if (!call.chosen)
     return std::nullopt;
   call.library = std::move(library);

@@ -33,7 +33,7 @@ public:
   /// What the library does for a convolution whose tensors begin at multiples of `alignments`; null if it
   /// does not take it. It is asked once for convolutions that are alike. The card is the calling thread's.
   std::shared_ptr<const Chosen> choose(const plan::ConvolutionT &convolution,
-                                       const ConvolutionOperands &alignments) const;
+                                       const ConvolutionOperands &alignments, bool isShort) const;
   /// Runs what has been chosen on a stream. Throws Error if the library fails.
   void execute(const Chosen &chosen, const ConvolutionOperands &operands, CUdeviceptr workspace,
                CUstream stream) const;
@@ -51,11 +51,11 @@ private:
 /// A convolution as a call of the library.
 class ConvolutionCall {
 public:
-  /// What the library does for a convolution whose tensors are at some addresses; nothing if it does not take
-  /// it.
+  /// What the library does for a convolution, as `choose`, whose tensors are at some addresses; nothing if it
+  /// does not take it.
   static std::optional<ConvolutionCall> make(std::shared_ptr<const ConvolutionLibrary> library,
                                              const plan::ConvolutionT &convolution,
-                                             const ConvolutionOperands &operands);
+                                             const ConvolutionOperands &operands, bool isShort);
 
   /// Bytes of memory that it works in, which no other call may use meanwhile.
   size_t workspaceBytes() const;

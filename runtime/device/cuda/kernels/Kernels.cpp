@@ -1,6 +1,6 @@
 // The plugin's own kernels: what moves data between devices, products where no library computes them, and
-// what stands around a library's factorizations. Clang compiles them to PTX when the project is built; no
-// CUDA is needed.
+// what stands around a library's factorizations and convolutions. Clang compiles them to PTX when the project
+// is built; no CUDA is needed.
 //
 // A run of bytes or elements is for a row of blocks (their y), whose threads take its elements in turn.
 
@@ -234,6 +234,23 @@ KERNEL void epl_contract_f16(ContractArguments arguments) { contract<_Float16, _
 KERNEL void epl_contract_bf16(ContractArguments arguments) { contract<BFloat16, BFloat16>(arguments); }
 KERNEL void epl_contract_f16_f32(ContractArguments arguments) { contract<_Float16, float>(arguments); }
 KERNEL void epl_contract_bf16_f32(ContractArguments arguments) { contract<BFloat16, float>(arguments); }
+
+//===----------------------------------------------------------------------===//
+// Convolutions
+//===----------------------------------------------------------------------===//
+
+/// An element for each thread.
+template <typename Element> static void widenAll(unsigned long from, unsigned long to, long count) {
+  for (long i = firstOfThread(); i < count; i += numThreads())
+    reinterpret_cast<float *>(to)[i] = widen(reinterpret_cast<const Element *>(from)[i]);
+}
+
+KERNEL void epl_widen_f16(unsigned long from, unsigned long to, long count) {
+  widenAll<_Float16>(from, to, count);
+}
+KERNEL void epl_widen_bf16(unsigned long from, unsigned long to, long count) {
+  widenAll<BFloat16>(from, to, count);
+}
 
 //===----------------------------------------------------------------------===//
 // Factorizations

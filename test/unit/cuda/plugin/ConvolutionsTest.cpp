@@ -98,7 +98,7 @@ template <typename T> void Convolutions::compare(const plan::ConvolutionT &convo
   });
 
   ConvolutionOperands operands{put(tensors[0]), put(tensors[1]), put(tensors[2])};
-  std::optional<ConvolutionCall> call = ConvolutionCall::make(library, convolution, operands);
+  std::optional<ConvolutionCall> call = ConvolutionCall::make(library, convolution, operands, seed % 2);
   ASSERT_TRUE(call) << seed;
   CUdeviceptr workspace = put(std::vector<char>(call->workspaceBytes()));
   call->enqueue(workspace, cards->steps());
@@ -186,15 +186,16 @@ TEST_F(Convolutions, AreThoseOfLoops) {
 
 TEST_F(Convolutions, AreAskedForOnce) {
   plan::ConvolutionT one = draw(3, plan::ElementType::f32), other = draw(4, plan::ElementType::f32);
-  EXPECT_EQ(library->choose(one, {256, 256, 256}), library->choose(one, {256, 256, 256}));
-  EXPECT_NE(library->choose(one, {256, 256, 256}), library->choose(one, {16, 256, 256}));
-  EXPECT_NE(library->choose(one, {256, 256, 256}), library->choose(other, {256, 256, 256}));
+  EXPECT_EQ(library->choose(one, {256, 256, 256}, false), library->choose(one, {256, 256, 256}, false));
+  EXPECT_NE(library->choose(one, {256, 256, 256}, false), library->choose(one, {16, 256, 256}, false));
+  EXPECT_NE(library->choose(one, {256, 256, 256}, false), library->choose(one, {256, 256, 256}, true));
+  EXPECT_NE(library->choose(one, {256, 256, 256}, false), library->choose(other, {256, 256, 256}, false));
 }
 
 TEST_F(Convolutions, AreNotTakenInTypesThatTheLibraryLacks) {
   plan::ConvolutionT convolution = draw(3, plan::ElementType::f32);
   convolution.type = plan::ElementType::bf16; // its result would be f32
-  EXPECT_EQ(library->choose(convolution, {256, 256, 256}), nullptr);
+  EXPECT_EQ(library->choose(convolution, {256, 256, 256}, false), nullptr);
 }
 
 } // namespace

@@ -51,6 +51,19 @@ TEST(Convolutions, OfSingleChannelsStepByGroups) {
   EXPECT_EQ(viewOf(c, ConvolutionTensor::filter).strides[0], 1);
 }
 
+TEST(Convolutions, OfNarrowFloatsAreWidenedInTheWorkspace) {
+  plan::KernelT made = kernel();
+  made.convolution->type = plan::ElementType::bf16;
+  made.operand_sizes = {2 * 8 * 80, 2 * 36, 4 * 8 * 48};
+  WidenedTensors widened = widenedOf(made);
+  EXPECT_EQ(widened.bytes, (std::array<uint64_t, 3>{4 * 8 * 80, 4 * 36, 0}));
+  EXPECT_EQ(widened.offsets, (std::array<uint64_t, 3>{0, 2560, 0}));
+  EXPECT_EQ(widened.size, 2560U + 256U);
+  EXPECT_EQ(faultOfConvolution(made), "the convolution is widened in a workspace of 0 bytes, expected 2816");
+  made.workspace = 2816;
+  EXPECT_EQ(faultOfConvolution(made), "");
+}
+
 struct Case {
   const char *name;
   std::function<void(plan::KernelT &, plan::ConvolutionT &)> change;
