@@ -66,7 +66,8 @@ std::optional<FactorizationCall> FactorizationCall::make(std::shared_ptr<const F
   const plan::FactorizationT &shape = *kernel.factorization;
   bool isEmpty = kernel.extent == 0 || shape.rows == 0 || shape.columns == 0 ||
                  (shape.kind == Kind::orthogonal && shape.reflectors == 0);
-  if (isEmpty || kernel.extent > kMostCalls)
+  bool areSmall = std::max(shape.rows, shape.columns) <= kSmallExtent;
+  if (isEmpty || (areSmall && kernel.extent > kMostSmall))
     return std::nullopt;
   FactorizationCall call;
   call.asked = library->find(shape, alignmentOf(operands));

@@ -23,14 +23,14 @@ struct FactorizationKernels {
 class FactorizationCall {
 public:
   /// `operands`: where its inputs and outputs are, then. Nothing if the host is to compute it: matrices
-  /// without elements, batches of more than kMostCalls, and what the library refuses. The kernel
-  /// outlives it.
+  /// without elements, many small ones, and what the library refuses. The kernel outlives it.
   static std::optional<FactorizationCall> make(std::shared_ptr<const FactorizationLibrary> library,
                                                const Driver &api, const plan::KernelT &kernel,
                                                std::vector<CUdeviceptr> operands,
                                                const FactorizationKernels &kernels);
-  /// A call for each matrix costs the host some microseconds: many small ones it factors faster itself.
-  static constexpr int64_t kMostCalls = 64;
+  /// A call for each matrix costs the host some microseconds, in which it factors a small one itself: how
+  /// many small ones are left to the library, and up to which extent they are small. No card has been asked.
+  static constexpr int64_t kMostSmall = 64, kSmallExtent = 64;
 
   /// Bytes of memory that it works in, which no other call may use meanwhile.
   size_t workspaceBytes() const { return layout.total; }

@@ -21,12 +21,14 @@ protected:
   }
 };
 
-TEST_F(FactorizationCalls, AreNotMadeOfManyMatricesOrOfNoElements) {
-  for (int64_t count : {int64_t(0), FactorizationCall::kMostCalls + 1})
+TEST_F(FactorizationCalls, AreNotMadeOfManySmallMatricesOrOfNoElements) {
+  for (int64_t count : {int64_t(0), FactorizationCall::kMostSmall + 1})
     EXPECT_FALSE(Kernel(cards, square(Kind::lu), count).make(api, {256, 256, 256, 256}));
   auto shape = shapeOf<float>(Kind::lu, 0, 4);
   EXPECT_FALSE(Kernel(cards, shape, 1).make(api, {256, 256, 256, 256}));
-  EXPECT_TRUE(Kernel(cards, square(Kind::lu), FactorizationCall::kMostCalls).make(api, {256, 256, 256, 256}));
+  EXPECT_TRUE(Kernel(cards, square(Kind::lu), FactorizationCall::kMostSmall).make(api, {256, 256, 256, 256}));
+  auto large = shapeOf<float>(Kind::lu, FactorizationCall::kSmallExtent + 1, 4);
+  EXPECT_TRUE(Kernel(cards, large, FactorizationCall::kMostSmall + 1).make(api, {256, 256, 256, 256}));
 }
 
 TEST_F(FactorizationCalls, OfCublasMayBeCaptured) {
