@@ -45,6 +45,7 @@ def options_of(config: Config) -> tuple[str, ...]:
     owners = ("--owners",) if config["zero.owner"] else ()
     colocate = ("--colocate",) if config["cluster.colocate_split_and_replicate"] else ()
     across = () if config["cluster.device_place_prefer_intra_node"] else ("--across-nodes",)
+    offload = ("--offload",) if config["offload.level"] else ()
     sequence = ("--sequence-parallel",) if config["split.sequence_parallel"] else ()
     machine = config["cluster.machine"]
     order = ("--sequential",) if config["cluster.sequential"] else ()
@@ -65,6 +66,7 @@ def options_of(config: Config) -> tuple[str, ...]:
         *recompute,
         *zero,
         *owners,
+        *offload,
         *colocate,
         *across,
         *sequence,

@@ -188,10 +188,13 @@ KEYS: dict[str, Key] = {
     ),
     "offload.level": Key(
         "",
-        "Keep parameters in the memory of the host (v0).",
+        "Keep states, parameters and what the optimizer has of them, in memory of the host, pinned (v0). A "
+        "card copies each just before a step needs it, beside its computation, and drops it behind that; new "
+        "values are copied back. So a card needs memory for what the step computes and for a few states, not "
+        "for all. Numbers stay on the card. Results are the same bits. With `cpu:N`, whose memory the host's "
+        "is, it is an error.",
         ("", "v0"),
-        instead="devices are CPUs, whose memory is the host's: to have each keep less, share states among "
-        "the devices with zero.level",
+        has_effect=True,
     ),
     "amp.level": Key(
         "",

@@ -42,6 +42,21 @@ def visible(devices: str, config: Config) -> str:
     return restricted(devices, cards)
 
 
+def check_offload(devices: str, config: Config) -> None:
+    """That states can be kept in memory of the host, if `offload.level` asks for it.
+
+    Raises:
+      ConfigError: if they are there anyway.
+    """
+    level = config["offload.level"]
+    if level and not devices.startswith("cuda:"):
+        raise ConfigError(
+            f'"offload.level" = "{level}" keeps states in the memory of the host, found devices "{devices}", '
+            "which are CPUs, whose memory that is: leave it out; to have each device keep less, share states "
+            'among them with "zero.level"'
+        )
+
+
 def parse_devices(devices: Devices) -> str:
     """The full form of `"cpu:N"` (or `"CPU: N"`), `"cuda:CARDS"` or a count N; the runtime decides."""
     if isinstance(devices, (Config, Mapping)):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from epl.config import Config
 from epl.config_keys import Value
-from epl.devices import Devices, parse_devices, visible
+from epl.devices import Devices, check_offload, parse_devices, visible
 from epl.errors import Error
 from epl.processes import group
 from epl.scopes import set_default_strategy
@@ -47,9 +47,9 @@ def init(devices: Devices | None = None, config: Config | Mapping[str, Value] | 
     count = len(os.sched_getaffinity(0)) if devices is None else devices
     own_config = as_config(config)
     named = parse_devices(count)
-    visible(named, own_config)  # before processes join
+    _settings_of(named, own_config)  # before processes join
     named = group.join_with(named)
-    _named, _settings = named, Settings(visible(named, own_config), own_config)
+    _named, _settings = named, _settings_of(named, own_config)
     set_default_strategy(None)
 
 
@@ -60,7 +60,13 @@ def settings(devices: str | None, config: Config | None) -> Settings:
     if _settings is not None and devices is None and config is None:
         return _settings
     chosen = config or current_config()
-    return Settings(visible(devices or _named, chosen), chosen)
+    return _settings_of(devices or _named, chosen)
+
+
+def _settings_of(devices: str, config: Config) -> Settings:
+    """Raises ConfigError if these devices cannot do what the configuration says."""
+    check_offload(devices, config)
+    return Settings(visible(devices, config), config)
 
 
 @functools.cache

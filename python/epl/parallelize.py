@@ -20,7 +20,7 @@ from epl.advice import Recompilations, check_scope_outside
 from epl.compile import options_of, plain_options_of
 from epl.config import Config
 from epl.config_keys import Value
-from epl.devices import Devices, count_devices, parse_devices
+from epl.devices import Devices, check_offload, count_devices, parse_devices
 from epl.differences import difference
 from epl.environment import Settings, as_config, settings
 from epl.errors import ArgumentError, Error, StepError
@@ -393,4 +393,6 @@ def parallelize(
     signature.name = re.sub(r"\W", "_", name or signature.name)
     own_devices = None if devices is None else group.join_with(parse_devices(devices))
     own_config = None if config is None else as_config(config)
+    if own_devices is not None and own_config is not None:
+        check_offload(own_devices, own_config)
     return Parallelized(function, signature, own_devices, own_config, donate, debug, as_owners(owners))

@@ -183,6 +183,9 @@ void bindPlan(nb::module_ &module) {
           "state_bytes", [](const Plan &self) { return self.summary.stateBytes; },
           "That one device keeps between steps.")
       .def_prop_ro(
+          "host_bytes", [](const Plan &self) { return self.summary.hostBytes; },
+          "Of these, those in memory of the host, which the device copies when it needs them.")
+      .def_prop_ro(
           "received_bytes", [](const Plan &self) { return self.summary.receivedBytes; },
           "By one device from others in a step, all branches taken.")
       .def_prop_ro(

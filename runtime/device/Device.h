@@ -20,7 +20,8 @@ public:
   virtual ~Allocation() = default;
   Allocation(const Allocation &) = delete;
 
-  /// Where commands find it; whether the host may look there says DeviceSet::usesHostMemory.
+  /// Where commands find it. The host may look there if DeviceSet::usesHostMemory says so, or if it was taken
+  /// in the host.
   std::byte *address() const { return start; }
   size_t size() const { return bytes; }
 
@@ -135,6 +136,11 @@ public:
 
   /// Memory of a device of the plan. Throws Error if there is none left.
   virtual std::unique_ptr<Allocation> allocate(uint32_t device, size_t size, Memory::Fill fill) = 0;
+  /// Memory of the host that a device of the plan, and every other one here, copies from and to in its steps;
+  /// of devices whose memory is the host's it is that. Throws Error if there is none left.
+  virtual std::unique_ptr<Allocation> allocateInHost(uint32_t device, size_t size) {
+    return allocate(device, size, Memory::Fill::none);
+  }
 
   // Copies of whole allocations, which are complete when the call returns. Throw Error if the device fails.
 

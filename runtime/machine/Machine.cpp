@@ -20,10 +20,11 @@ static constexpr int64_t kGiga = 1'000'000'000, kMega = 1'000'000, kGiB = int64_
 /// "H200 Tensor Core GPU" (SXM, 2024) and "HGX B200" (2025, an eighth of it), multiprocessors and shared
 /// memory from the architectures' tuning guides: f64 and f16 in tensor cores, dense, f32 in CUDA cores, since
 /// TF32 rounds to ten bits; NVLink one way; between nodes one network card for each GPU, as in DGX systems:
-/// 200 Gb/s, then 400 Gb/s. Latencies of links are those that NCCL's tuner takes for two ranks
-/// (src/graph/tuning.cc: base 6.6 us of a ring in the protocol LL, 0.6 us a step over NVLink, 2.7 over a
-/// network). No sheet says the latency of memory: public measurements of cards under load. Nor the time
-/// between two kernels of a graph: about a microsecond and a half on A100 and H100 in NVIDIA's blog
+/// 200 Gb/s, then 400 Gb/s; to the host PCIe of 16 lanes one way, generation 4, then 5. Latencies of links
+/// are those that NCCL's tuner takes for two ranks (src/graph/tuning.cc: base 6.6 us of a ring in the
+/// protocol LL, 0.6 us a step over NVLink, 2.7 over a network). No sheet says the latency of memory: public
+/// measurements of cards under load. Nor the time between two kernels of a graph: about a microsecond and a
+/// half on A100 and H100 in NVIDIA's blog
 /// ("Constant Time Launch for Straight-Line CUDA Graphs", 2024) and others' measurements; the same is assumed
 /// of later ones.
 static const std::vector<Machine> &tables() {
@@ -40,28 +41,28 @@ static const std::vector<Machine> &tables() {
        {300 * kGiga, 7'800},
        {300 * kGiga, 7'800},
        {25 * kGiga, 12'000},
-       {80, 108, 1'410 * kMega, 164 << 10, 1'500}},
+       {80, 108, 1'410 * kMega, 164 << 10, 1'500, 32 * kGiga}},
       {"h100",
        {33'500 * kGiga, 33'500 * kGiga, 494'500 * kGiga},
        {80 * kGiga, 3'350 * kGiga, 650},
        {450 * kGiga, 7'800},
        {450 * kGiga, 7'800},
        {50 * kGiga, 12'000},
-       {90, 132, 1'830 * kMega, 227 << 10, 1'500}},
+       {90, 132, 1'830 * kMega, 227 << 10, 1'500, 64 * kGiga}},
       {"h200",
        {33'500 * kGiga, 33'500 * kGiga, 494'500 * kGiga},
        {141 * kGiga, 4'800 * kGiga, 650},
        {450 * kGiga, 7'800},
        {450 * kGiga, 7'800},
        {50 * kGiga, 12'000},
-       {90, 132, 1'830 * kMega, 227 << 10, 1'500}},
+       {90, 132, 1'830 * kMega, 227 << 10, 1'500, 64 * kGiga}},
       {"b200",
        {18'500 * kGiga, 37'500 * kGiga, 1'125'000 * kGiga},
        {180 * kGiga, 7'700 * kGiga, 800},
        {900 * kGiga, 7'800},
        {900 * kGiga, 7'800},
        {50 * kGiga, 12'000},
-       {100, 148, 1'850 * kMega, 227 << 10, 1'500}},
+       {100, 148, 1'850 * kMega, 227 << 10, 1'500, 64 * kGiga}},
   };
   return all;
 }

@@ -25,11 +25,12 @@ struct Link {
 
 /// What only GPUs have. All are 0 on CPUs.
 struct Gpu {
-  int64_t architecture = 0;    ///< 90 of sm_90
-  int64_t multiprocessors = 0; ///< which run blocks
-  int64_t clockHz = 0;         ///< the most that it reaches
-  int64_t sharedBytes = 0;     ///< of shared memory, that the blocks on a multiprocessor have together
-  int64_t launchNs = 0;        ///< from the end of a kernel to the begin of the next one of a graph
+  int64_t architecture = 0;       ///< 90 of sm_90
+  int64_t multiprocessors = 0;    ///< which run blocks
+  int64_t clockHz = 0;            ///< the most that it reaches
+  int64_t sharedBytes = 0;        ///< of shared memory, that the blocks on a multiprocessor have together
+  int64_t launchNs = 0;           ///< from the end of a kernel to the begin of the next one of a graph
+  int64_t hostBytesPerSecond = 0; ///< that it copies from memory of the host, or to it
 };
 
 /// A kind of devices, or what a file says of some.

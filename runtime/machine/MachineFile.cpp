@@ -54,7 +54,8 @@ std::vector<Section> sectionsOf(Machine &machine) {
                          {"multiprocessors", &machine.gpu.multiprocessors},
                          {"clock_hz", &machine.gpu.clockHz},
                          {"shared_bytes", &machine.gpu.sharedBytes},
-                         {"launch_ns", &machine.gpu.launchNs}}});
+                         {"launch_ns", &machine.gpu.launchNs},
+                         {"host_bytes_per_second", &machine.gpu.hostBytesPerSecond}}});
   return sections;
 }
 

@@ -3,8 +3,9 @@
 //   {"kind": "cpu", "within_process": {"bytes_per_second": 12000000000, "latency_ns": 40000}}
 //
 // Names and units are those of #epl.machine (dialect/EplAttrs.td), and of GPUs also "gpu": {"architecture":
-// 90, "multiprocessors": 132, "clock_hz": 1830000000, "shared_bytes": 232448, "launch_ns": 1500}, which
-// `epl-plan` predicts times by. `epl-plan machine` measures a CPU's, and prints those of tables.
+// 90, "multiprocessors": 132, "clock_hz": 1830000000, "shared_bytes": 232448, "launch_ns": 1500,
+// "host_bytes_per_second": 64000000000}, which `epl-plan` predicts times by. `epl-plan machine` measures a
+// CPU's, and prints those of tables.
 #ifndef EPL_RUNTIME_MACHINE_MACHINEFILE_H
 #define EPL_RUNTIME_MACHINE_MACHINEFILE_H
 

@@ -44,7 +44,8 @@ void Slots::findShared(uint32_t part) {
 }
 
 std::shared_ptr<const StorageKind> Slots::findKind(size_t slot) {
-  auto kind = std::make_shared<StorageKind>(StorageKind{plan.devices(), {}});
+  auto kind =
+      std::make_shared<StorageKind>(StorageKind{plan.devices(), {}, plan.plan().slots[slot]->in_host});
   bool isBatch = plan.plan().slots[slot]->role == plan::SlotRole::batch;
   for (PartSlot own : partsOf(slot).first(isBatch ? 1 : partsOf(slot).size())) {
     parts[own.part][own.slot].piece = uint32_t(kind->pieces.size());

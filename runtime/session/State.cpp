@@ -29,19 +29,19 @@ StorageKind::Piece::Piece(SlotLayout heldSo, RankDevices own, std::vector<uint32
 }
 
 bool StorageKind::isShareable() const {
-  return devices->usesHostMemory() &&
+  return usesHostMemory() &&
          std::ranges::all_of(pieces, [](const Piece &piece) { return piece.layout.isReplicated(); });
 }
 
 bool StorageKind::operator==(const StorageKind &other) const {
-  auto isSame = [inHost = devices->usesHostMemory()](std::optional<uint32_t> one,
-                                                     std::optional<uint32_t> two) {
+  auto isSame = [inHost = usesHostMemory()](std::optional<uint32_t> one, std::optional<uint32_t> two) {
     return inHost ? one.has_value() == two.has_value() : one == two;
   };
   auto isAlike = [&](const Piece &one, const Piece &two) {
     return std::ranges::equal(one.ranks, two.ranks, isSame) && one.layout == two.layout;
   };
-  return devices == other.devices && std::ranges::equal(pieces, other.pieces, isAlike);
+  return devices == other.devices && usesHostMemory() == other.usesHostMemory() &&
+         std::ranges::equal(pieces, other.pieces, isAlike);
 }
 
 Storage::Storage(std::shared_ptr<const StorageKind> storageKind, bool isShared)
@@ -54,9 +54,11 @@ Storage::Piece Storage::allocate(const StorageKind::Piece &piece) const {
   Piece made;
   for (uint32_t rank = 0; rank < (shared ? 1 : piece.ranks.size()); ++rank) {
     bool isHere = shared || piece.ranks[rank];
-    made.memory.push_back(isHere ? kind->devices->allocate(piece.ranks[rank].value_or(0),
-                                                           piece.layout.localBytes(), Memory::Fill::none)
-                                 : nullptr);
+    uint32_t device = piece.ranks[rank].value_or(0);
+    size_t size = piece.layout.localBytes();
+    made.memory.push_back(!isHere        ? nullptr
+                          : kind->inHost ? kind->devices->allocateInHost(device, size)
+                                         : kind->devices->allocate(device, size, Memory::Fill::none));
     made.addresses.push_back(isHere ? made.memory.back()->address() : nullptr);
   }
   return made;
@@ -85,7 +87,7 @@ std::shared_ptr<Storage> Storage::takeSpare() {
 
 const std::byte *Storage::wholeInHost() const {
   const SlotLayout &layout = kind->pieces.front().layout; // whole, if it is the only one
-  if (!kind->devices->usesHostMemory() || !layout.isWhole() || !layout.isContiguous())
+  if (!kind->usesHostMemory() || !layout.isWhole() || !layout.isContiguous())
     return nullptr;
   uint32_t rank = pieces.front().firstHere();
   return rank < pieces.front().memory.size() ? pieces.front().addresses[rank] : nullptr;
@@ -127,7 +129,7 @@ HostBlocks::HostBlocks(const StorageKind &kind) {
 }
 
 std::shared_ptr<const HostBlocks> Storage::copyBlocks() const {
-  if (kind->devices->usesHostMemory())
+  if (kind->usesHostMemory())
     return nullptr;
   auto copy = std::make_shared<HostBlocks>(*kind);
   std::set<std::byte *> copied; // ranks that hold the same have one block there
@@ -139,7 +141,7 @@ std::shared_ptr<const HostBlocks> Storage::copyBlocks() const {
 }
 
 const std::shared_ptr<HostBlocks> &Storage::makeDraft() {
-  if (!kind->devices->usesHostMemory())
+  if (!kind->usesHostMemory())
     draft = std::make_shared<HostBlocks>(*kind);
   return draft;
 }
@@ -155,7 +157,7 @@ void Storage::takeDraft() {
 }
 
 std::vector<Shard> Storage::shards(const HostBlocks *host) const {
-  bool usesHostMemory = kind->devices->usesHostMemory();
+  bool usesHostMemory = kind->usesHostMemory();
   return shardsAt([&](uint32_t piece, uint32_t rank) {
     return usesHostMemory ? address(piece, rank) : host ? host->at(piece, rank) : nullptr;
   });
@@ -173,7 +175,7 @@ std::vector<Holder> Storage::holders() const {
     for (uint32_t rank = 0; rank < piece.ranks.size(); ++rank)
       if (piece.layout.isHeldBy(rank))
         cards[piece.devices[rank]] =
-            piece.ranks[rank] ? kind->devices->cardOf(*piece.ranks[rank]) : std::nullopt;
+            piece.ranks[rank] && !kind->inHost ? kind->devices->cardOf(*piece.ranks[rank]) : std::nullopt;
   std::vector<Holder> all;
   all.reserve(cards.size());
   for (auto [device, card] : cards)

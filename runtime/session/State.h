@@ -46,6 +46,10 @@ struct StorageKind {
   };
   std::shared_ptr<DeviceSet> devices;
   std::vector<Piece> pieces;
+  bool inHost = false; ///< in memory of the host, whosever memory else is
+
+  /// Whether the host finds it where it is.
+  bool usesHostMemory() const { return inHost || devices->usesHostMemory(); }
 
   /// Whether this process has all of the tensor.
   bool isHere() const { return std::ranges::all_of(pieces, &Piece::isHere); }
@@ -70,7 +74,8 @@ struct Shard {
 /// A device that has some of a state.
 struct Holder {
   uint32_t device;
-  std::optional<uint32_t> card; ///< that it is on; none of CPU devices, and of those of other processes
+  std::optional<uint32_t>
+      card; ///< that it is on; none of CPU devices, of those of other processes, and in the host
 };
 
 /// Blocks of the ranks that are here in memory of the host, of a state whose devices have memory of their

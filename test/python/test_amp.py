@@ -241,12 +241,6 @@ def test_debug_log_says_what_becomes_16_bits_and_what_stays(capsys: pytest.Captu
             "multiply the loss in the step and divide its gradients",
         ),
         (
-            "offload.level",
-            "v0",
-            'EPL\'s, not here: "offload.level" must be "", found "v0": devices are CPUs, whose memory is the '
-            "host's: to have each keep less, share states among the devices with zero.level",
-        ),
-        (
             "optimizer.num_apply_group",
             4,
             'EPL\'s, not here: "optimizer.num_apply_group" must be 1, found 4: updates of parameters share '

@@ -147,6 +147,7 @@ def test_layouts_have_the_bits_of_one_device(
     "options",
     [
         ["mlp_adam.mlir", "--devices=cuda:0x2"],
+        ["mlp_adam.mlir", "--devices=cuda:0x2", "--offload"],
         ["gather.mlir", "--devices=cuda:0x4"],
         ["pipeline.mlir", "--devices=cuda:0x2", "--micro-batches=2"],
         ["pipeline.mlir", "--devices=cuda:0x4", "--micro-batches=4", "--schedule=gpipe"],

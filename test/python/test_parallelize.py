@@ -225,7 +225,7 @@ def test_bad_options_are_errors_where_they_are_written() -> None:
     with pytest.raises(epl.ConfigError):
         epl.parallelize(lambda x: x, devices="cpu:0")
     with pytest.raises(epl.ConfigError):
-        epl.parallelize(lambda x: x, config={"offload.level": "v0"})
+        epl.parallelize(lambda x: x, config={"offload.level": "v1"})
     with pytest.raises(TypeError):
         epl.parallelize(lambda x: x, state="y")
 

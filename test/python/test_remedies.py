@@ -397,11 +397,6 @@ INSTEAD: dict[str, tuple[object, str, Callable[[], Any]]] = {
         r"write loss.sum\(\) or loss.mean\(\)",
         lambda: [run(norm_is_clipped, S + 1, X), run(scaled_loss, S + 1, X)],
     ),
-    "offload.level": (
-        "v0",
-        "share states among the devices with zero.level",
-        lambda: run(norm_is_clipped, jnp.ones(3), X, config={"zero.level": "v3"}),
-    ),
     "optimizer.num_apply_group": (4, "leave it out", lambda: run(norm_is_clipped, S + 1, X)),
 }
 
@@ -426,6 +421,14 @@ def test_cards_are_chosen_where_there_are_some() -> None:
     epl.init(devices="cpu:2")
 
 
+def test_states_are_shared_where_they_are_in_the_host_anyway() -> None:
+    with pytest.raises(
+        epl.ConfigError, match=r'found devices "cpu:4".* share states among them with "zero.level"'
+    ):
+        epl.init("cpu:4", {"offload.level": "v0"})
+    run(norm_is_clipped, jnp.ones(3), X, config={"zero.level": "v3"})
+
+
 def test_a_scaled_loss_works() -> None:
     with pytest.raises(epl.ConfigError, match="multiply the loss in the step and divide its gradients"):
         epl.Config({"amp.loss_scale": 128})
@@ -436,9 +439,9 @@ def test_later_and_never_are_one_error(monkeypatch: pytest.MonkeyPatch) -> None:
     key = dataclasses.replace(KEYS["communication.fuse"], has_effect=False)
     monkeypatch.setitem(KEYS, "communication.fuse", key)
     with pytest.raises(epl.ConfigError) as error:
-        epl.Config({"communication.fuse": False, "offload.level": "v0", "optimizer.num_apply_group": 4})
+        epl.Config({"communication.fuse": False, "optimizer.num_apply_group": 4})
     assert str(error.value).startswith(
-        'known, but without effect in this version: "communication.fuse"; EPL\'s, not here: "offload.level'
+        'known, but without effect in this version: "communication.fuse"; EPL\'s, not here: "optimizer.num_'
     )
 
 

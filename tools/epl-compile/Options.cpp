@@ -69,6 +69,8 @@ std::string Options::describe() const {
     text += " --sequential";
   if (numCommunicators != 1)
     text += " --communicators=" + std::to_string(numCommunicators);
+  if (offload)
+    text += " --offload";
   if (amp != AmpLevel::off)
     text += " --amp=o" + std::to_string(int(amp));
   if (reference)
@@ -304,6 +306,13 @@ static void addCommunication(CLI::App &app, Options &options) {
       ->capture_default_str();
 }
 
+static void addMemory(CLI::App &app, Options &options) {
+  app.add_flag(
+      "--offload", options.offload,
+      "keep states in memory of the host; what reads one reads a copy, which a device makes just before "
+      "that and drops behind it, and new values are copied back");
+}
+
 /// What is said while that is done.
 static void addReports(CLI::App &app, Options &options) {
   app.add_flag(
@@ -335,6 +344,7 @@ void mlir::epl::addOptions(CLI::App &app, Options &options) {
   addPrecision(app, options);
   addParallelism(app, options);
   addCommunication(app, options);
+  addMemory(app, options);
   addReports(app, options);
   app.footer(kMlirOptionsHelp);
   app.parse_complete_callback([&options] { checkUsage(options); });

@@ -49,6 +49,7 @@ struct Options {
   int64_t maxSplits = 0;         ///< groups that gradients are joined into; 0: as the machine wants it
   bool sequential = false;       ///< the commands of a device are run in program order
   uint32_t numCommunicators = 1; ///< collectives of the same devices that may be under way at a time
+  bool offload = false;          ///< states are in memory of the host, whence devices copy them
   AmpLevel amp = AmpLevel::off;
   std::string cpu = "host";
   std::string gpu = "sm_80"; ///< if devices are GPUs

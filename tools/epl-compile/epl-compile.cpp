@@ -246,6 +246,7 @@ LogicalResult writePlan(ModuleOp module, const std::string &input, const Options
   planOptions.schedule = options.schedule;
   planOptions.sequential = options.sequential;
   planOptions.numCommunicators = options.numCommunicators;
+  planOptions.offload = options.offload;
   auto plan = buildPlan(module, planOptions);
   if (failed(plan))
     return failure();

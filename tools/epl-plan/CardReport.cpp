@@ -3,6 +3,7 @@
 #include "Columns.h"
 #include "Units.h"
 
+#include "runtime/plan/model/Access.h"
 #include "runtime/plan/model/Cost.h"
 
 #include <algorithm>
@@ -75,7 +76,9 @@ std::string kindText(const plan::PlanT &plan, const plan::CommandT &command) {
   case plan::Action::CopyFromRoot:
     return "broadcast";
   case plan::Action::Copy:
-    return "copy";
+    return hostSlotOf(plan, command.action.AsCopy()->source) >= 0   ? "copy from the host"
+           : hostSlotOf(plan, command.action.AsCopy()->target) >= 0 ? "copy to the host"
+                                                                    : "copy";
   case plan::Action::Send:
     return "send";
   case plan::Action::Receive:

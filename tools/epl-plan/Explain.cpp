@@ -5,6 +5,7 @@
 #include "Shardings.h"
 #include "Units.h"
 
+#include "runtime/plan/model/Access.h"
 #include "runtime/plan/model/Cost.h"
 #include "runtime/plan/model/Lifetime.h"
 #include "runtime/plan/model/Names.h"
@@ -103,17 +104,25 @@ private:
   }
 
   void explainMemory() {
-    uint64_t slots = 0, temporaries = 0;
-    for (const auto &buffer : plan.buffers)
-      if (buffer->view_of < 0)
-        (buffer->slot >= 0 ? slots : temporaries) += buffer->size;
+    uint64_t slots = 0, temporaries = 0, copied = 0;
+    for (uint32_t index = 0; index < plan.buffers.size(); ++index)
+      if (const plan::BufferT &buffer = *plan.buffers[index];
+          buffer.view_of < 0 && hostSlotOf(plan, index) < 0)
+        (buffer.slot >= 0 ? slots : temporaries) += buffer.size;
+    for (const auto &command : plan.commands)
+      if (const plan::CopyT *copy = command->action.AsCopy();
+          copy && (hostSlotOf(plan, copy->source) >= 0 || hostSlotOf(plan, copy->target) >= 0))
+        copied += copy->size;
     Peak peak = peakOf(plan);
     auto line = [&](uint64_t bytes) -> std::ostream & {
       return out << right(bytesText(double(bytes)), 10) << "  ";
     };
     out << "\nmemory of a device\n";
     line(slots) << "arguments and results\n";
-    line(summarize(plan).stateBytes) << "states, kept between steps\n";
+    line(summary.stateBytes - summary.hostBytes) << "states, kept between steps\n";
+    if (summary.hostBytes != 0)
+      line(summary.hostBytes) << "states in memory of the host, of which a step copies "
+                              << bytesText(double(copied)) << '\n';
     line(plan.arena_size) << "arena, for " << bytesText(double(temporaries)) << " of temporaries\n";
     if (peak.bytes == 0)
       return;

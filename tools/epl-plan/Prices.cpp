@@ -69,8 +69,8 @@ static std::string describe(const machine::Machine &card) {
          std::to_string(card.gpu.architecture) + ": " + flops(card.compute.f32) + " of f32, " +
          flops(card.compute.f16) + " of f16 and bf16 in products, " + flops(card.compute.f64) + " of f64, " +
          rate(card.memory.bytesPerSecond) + " behind " + time(card.memory.latencyNs) + ", links of " +
-         rate(card.withinProcess.bytesPerSecond) + " behind " + time(card.withinProcess.latencyNs) +
-         ", a launch " + time(card.gpu.launchNs);
+         rate(card.withinProcess.bytesPerSecond) + " behind " + time(card.withinProcess.latencyNs) + ", " +
+         rate(card.gpu.hostBytesPerSecond) + " from and to the host, a launch " + time(card.gpu.launchNs);
 }
 
 static Prices pricesByCard(const plan::PlanT &plan, const MachineOptions &options, Enqueued enqueued) {

@@ -141,7 +141,7 @@ std::vector<Holding> holdingsOf(const plan::PlanT &plan) {
         slot->sharding.size() != slot->shape.size()) // of several meshes: the parts' matter
       continue;
     std::vector<std::string> pieces = piecesOf(slot->name);
-    std::string tensor = tensorText(*slot) + ownerText(plan, *slot);
+    std::string tensor = tensorText(*slot) + ownerText(plan, *slot) + (slot->in_host ? " in the host" : "");
     auto [place, isNew] = known.try_emplace({kindOf(pieces), tensor, slot->role}, holdings.size());
     if (isNew) {
       auto [parts, shares] = partsOf(plan, mesh, *slot);

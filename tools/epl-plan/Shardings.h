@@ -21,7 +21,7 @@ std::string tensorText(const plan::SlotT &slot);
 /// Arguments or results of one kind: equal but for numbers in their names, such as those of layers.
 struct Holding {
   std::string name;            // with "*" for the numbers that differ
-  std::string tensor;          // as tensorText has it, and behind it who has it, if not all do
+  std::string tensor;          // as tensorText has it, and behind it who has it, if not all do, or where
   plan::SlotRole role;         // results that update an argument are that
   uint32_t tensors;            // of this kind
   uint64_t bytes;              // of all of them on one device

@@ -34,6 +34,8 @@ void Calls::enqueueCall(const Driver &api, CUdeviceptr workspace, CUstream strea
     convolution->enqueue(workspace, stream);
   if (factorization)
     factorization->enqueue(workspace, stream);
+  if (copy)
+    api.check(copy->enqueue(api, stream), "it cannot be enqueued");
   if (host)
     api.check(host->enqueue(stream), "it cannot be enqueued");
 }
@@ -60,6 +62,23 @@ KernelCall CallMaker::copy(const std::vector<CopyRun> &runs, uint32_t card) {
   call.addInTable(tables.add(card, runs));
   call.add(uint64_t(runs.size()));
   return call;
+}
+
+CUresult HostCopy::enqueue(const Driver &api, CUstream stream) const {
+  if (bytes == 0)
+    return CUDA_SUCCESS;
+  return isIn ? api.cuMemcpyHtoDAsync(target, reinterpret_cast<const void *>(source), bytes, stream)
+              : api.cuMemcpyDtoHAsync(reinterpret_cast<void *>(target), source, bytes, stream);
+}
+
+/// One from a slot in memory of the host, or to one; none if it is within the card.
+std::optional<HostCopy> CallMaker::copyHost(const plan::CopyT &copy, uint32_t rank,
+                                            const MoveAddresses &addresses) const {
+  bool isIn = hostSlotOf(plan, copy.source) >= 0;
+  if (!isIn && hostSlotOf(plan, copy.target) < 0)
+    return std::nullopt;
+  return HostCopy{addresses.buffer(rank, copy.source) + copy.from,
+                  addresses.buffer(rank, copy.target) + copy.to, copy.size, isIn};
 }
 
 KernelCall CallMaker::sum(const Sums &sums, uint32_t card) {
@@ -220,7 +239,10 @@ Calls CallMaker::make(const plan::CommandT &command, const PlaceOfCommand &place
       calls.kernels.push_back(contract(*action, operands, place));
     return calls;
   }
-  add(movesOf(plan, channels, topology, command, rank, addresses), card, calls);
+  if (const plan::CopyT *action = command.action.AsCopy())
+    calls.copy = copyHost(*action, rank, addresses);
+  if (!calls.copy)
+    add(movesOf(plan, channels, topology, command, rank, addresses), card, calls);
   return calls;
 }
 

@@ -49,8 +49,18 @@ struct TransferCall {
   std::vector<LibraryCall> calls;
 };
 
-/// What a command is on one rank: kernels, in this order, or a call of the host, or of a library. Of what is
-/// moved by NCCL kernels before it and behind it.
+/// A copy between memory of a card and pinned memory, which a copy engine does beside the kernels.
+struct HostCopy {
+  CUdeviceptr source, target;
+  size_t bytes;
+  bool isIn; ///< to the card
+
+  /// Enqueues it. Throws nothing: who enqueues names the command.
+  CUresult enqueue(const Driver &api, CUstream stream) const;
+};
+
+/// What a command is on one rank: kernels, in this order, or a copy, or a call of the host, or of a library.
+/// Of what is moved by NCCL kernels before it and behind it.
 struct Calls {
   std::vector<KernelCall> packs;
   std::optional<TransferCall> transfer;
@@ -59,17 +69,18 @@ struct Calls {
   std::optional<ProductCall> product;
   std::optional<ConvolutionCall> convolution;
   std::optional<FactorizationCall> factorization;
+  std::optional<HostCopy> copy;
 
   bool isEmpty() const { return kernels.empty() && isOwn(); }
   /// Whether all of it is kernels of ours, whose arguments a graph can be given anew.
-  bool isOwn() const { return !host && !product && !convolution && !factorization && !transfer; }
+  bool isOwn() const { return !host && !product && !convolution && !factorization && !copy && !transfer; }
   /// Whether it may be captured into a graph, but for what it transfers.
   bool isCapturable() const { return !factorization || factorization->isCapturable(); }
   /// Bytes of memory that a library works in, which no other call may use meanwhile.
   size_t workspaceBytes() const;
   /// What a library does by the same code as other calls with that; null of kernels and calls of the host.
   const void *choice() const;
-  /// Enqueues the call of a library or of the host, if it is one. Throws Error if that fails.
+  /// Enqueues the call of a library or of the host, or the copy, if it is one. Throws Error if that fails.
   void enqueueCall(const Driver &api, CUdeviceptr workspace, CUstream stream) const;
 };
 
@@ -119,6 +130,8 @@ private:
   KernelCall contract(const plan::ContractT &contract, const ProductOperands &operands,
                       const PlaceOfCommand &place) const;
   KernelCall copy(const std::vector<CopyRun> &runs, uint32_t card);
+  std::optional<HostCopy> copyHost(const plan::CopyT &copy, uint32_t rank,
+                                   const MoveAddresses &addresses) const;
   void add(const Moves &moves, uint32_t card, Calls &calls);
   Calls exchange(const TransferPlace &place, uint32_t card,
                  const std::function<CUdeviceptr(uint32_t buffer)> &addressOf);

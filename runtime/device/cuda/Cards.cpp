@@ -104,10 +104,10 @@ void Cards::enablePeers() {
     }
 }
 
-void Cards::giveBack(uint32_t card, CUdeviceptr memory) const noexcept {
+void Cards::giveBack(uint32_t card, CUdeviceptr memory, MemoryKind kind) const noexcept {
   {
     std::lock_guard<std::mutex> guard(Process::get().mutex);
-    unused.emplace_back(card, memory);
+    unused.push_back({card, memory, kind});
   }
   freeUnused();
 }
@@ -137,9 +137,13 @@ void Cards::freeUnused(bool waits) const noexcept {
       !std::ranges::all_of(process.open, [&](const Cards *each) { return each->isIdle(waits); }))
     return;
   for (const Cards *each : process.open) {
-    for (auto [card, memory] : each->unused)
-      if (each->tryUse(card))
+    for (auto [card, memory, kind] : each->unused)
+      if (!each->tryUse(card))
+        continue;
+      else if (kind == MemoryKind::card)
         api.cuMemFree(memory);
+      else
+        api.cuMemFreeHost(reinterpret_cast<void *>(memory));
     each->unused.clear();
   }
 }

@@ -10,6 +10,8 @@
 
 namespace epl::runtime::cuda {
 
+enum class MemoryKind : uint8_t { card, pinned };
+
 /// The cards that have the devices of this process, open for it. Where there are several, each reads the
 /// memory of the others.
 class Cards {
@@ -39,7 +41,7 @@ public:
 
   /// Takes memory that nobody uses any more. It is freed when no step runs in the process, on these cards or
   /// on others that are open: a driver waits for steps in that, and they may wait for other processes.
-  void giveBack(uint32_t card, CUdeviceptr memory) const noexcept;
+  void giveBack(uint32_t card, CUdeviceptr memory, MemoryKind kind) const noexcept;
   /// Frees what was given back, to whichever cards, if no step runs; with `waits` it waits for that.
   void freeUnused(bool waits = false) const noexcept;
   /// While it lives, nothing is freed: to be held while work is enqueued.
@@ -67,7 +69,12 @@ private:
   std::vector<uint32_t> cardOfDevice; // of those that are here
   std::vector<Card> cards;
   Stream stepStream;
-  mutable std::vector<std::pair<uint32_t, CUdeviceptr>> unused; // of cards
+  struct Unused {
+    uint32_t card;
+    CUdeviceptr memory;
+    MemoryKind kind;
+  };
+  mutable std::vector<Unused> unused;
 };
 
 /// Gives the calling thread at its end the card back that it had, if it had one. Callers may use cards by

@@ -5,6 +5,7 @@
 #include "runtime/device/cuda/StepGraph.h"
 
 #include <cassert>
+#include <cstring>
 
 namespace epl::runtime::cuda {
 
@@ -76,6 +77,12 @@ private:
   const plan::PlanT &plan;
 };
 
+/// Of no bytes there may be no address.
+void copyBytes(const std::byte *from, std::byte *to, size_t size) {
+  if (size != 0)
+    std::memcpy(to, from, size);
+}
+
 const CudaAllocation &of(const Allocation &allocation) {
   return static_cast<const CudaAllocation &>(allocation);
 }
@@ -100,15 +107,27 @@ std::unique_ptr<Allocation> CudaDevices::allocate(uint32_t device, size_t size, 
   return memory;
 }
 
+std::unique_ptr<Allocation> CudaDevices::allocateInHost(uint32_t device, size_t size) {
+  return allocatePinned(cards, cards->cardOf(device), size, "device " + std::to_string(device));
+}
+
 void CudaDevices::copyIn(const std::byte *host, Allocation &to) {
+  if (of(to).isInHost())
+    return copyBytes(host, to.address(), to.size());
   copies->in(host, of(to).pointer(), to.size(), of(to).card());
 }
 
 void CudaDevices::copyOut(const Allocation &from, std::byte *host) {
+  if (of(from).isInHost())
+    return copyBytes(from.address(), host, from.size());
   copies->out(of(from).pointer(), host, from.size(), of(from).card());
 }
 
 void CudaDevices::copy(const Allocation &from, Allocation &to) {
+  if (of(from).isInHost())
+    return copyIn(from.address(), to);
+  if (of(to).isInHost())
+    return copyOut(from, to.address());
   copies->across(of(from).pointer(), of(to).pointer(), from.size(), of(to).card());
 }
 

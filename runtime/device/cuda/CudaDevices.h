@@ -18,6 +18,7 @@ public:
     return cards->number(cards->cardOf(device));
   }
   std::unique_ptr<Allocation> allocate(uint32_t device, size_t size, Memory::Fill fill) override;
+  std::unique_ptr<Allocation> allocateInHost(uint32_t device, size_t size) override;
   void copyIn(const std::byte *host, Allocation &to) override;
   void copyOut(const Allocation &from, std::byte *host) override;
   void copy(const Allocation &from, Allocation &to) override;

@@ -9,7 +9,7 @@ namespace epl::runtime::cuda {
 
 CudaAllocation::~CudaAllocation() {
   if (size() != 0)
-    cards->giveBack(cardIndex, pointer());
+    cards->giveBack(cardIndex, pointer(), kind);
 }
 
 std::unique_ptr<CudaAllocation> allocateOn(const std::shared_ptr<const Cards> &cards, uint32_t card,
@@ -34,6 +34,25 @@ std::unique_ptr<CudaAllocation> allocateOn(const std::shared_ptr<const Cards> &c
                 std::to_string(cards->number(card)) + found + ": " + api.describe(result));
   }
   return std::make_unique<CudaAllocation>(cards, card, reinterpret_cast<std::byte *>(memory), size);
+}
+
+std::unique_ptr<CudaAllocation> allocatePinned(const std::shared_ptr<const Cards> &cards, uint32_t card,
+                                               size_t size, const std::string &what) {
+  const Driver &api = cards->driver();
+  KeptCard kept(api);
+  void *memory = nullptr;
+  cards->use(card);
+  CUresult result = size == 0 ? CUDA_SUCCESS : api.cuMemHostAlloc(&memory, size, CU_MEMHOSTALLOC_PORTABLE);
+  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
+    cards->freeUnused(/*waits=*/true);
+    cards->use(card);
+    result = api.cuMemHostAlloc(&memory, size, CU_MEMHOSTALLOC_PORTABLE);
+  }
+  if (result != CUDA_SUCCESS)
+    throw Error(what + " takes " + std::to_string(size) +
+                " bytes of pinned memory of the host: " + api.describe(result));
+  return std::make_unique<CudaAllocation>(cards, card, static_cast<std::byte *>(memory), size,
+                                          MemoryKind::pinned);
 }
 
 Copies::Copies(std::shared_ptr<const Cards> shared) : cards(std::move(shared)), api(cards->driver()) {

@@ -10,24 +10,31 @@
 
 namespace epl::runtime::cuda {
 
-/// Memory of one device on its card. The cards outlive it.
+/// Memory of one device: on its card, or pinned memory of the host. The cards outlive it.
 class CudaAllocation final : public Allocation {
 public:
-  CudaAllocation(std::shared_ptr<const Cards> cards, uint32_t card, std::byte *start, size_t bytes)
-      : Allocation(start, bytes), cards(std::move(cards)), cardIndex(card) {}
+  CudaAllocation(std::shared_ptr<const Cards> cards, uint32_t card, std::byte *start, size_t bytes,
+                 MemoryKind kind = MemoryKind::card)
+      : Allocation(start, bytes), cards(std::move(cards)), cardIndex(card), kind(kind) {}
   ~CudaAllocation() override;
 
   uint32_t card() const { return cardIndex; }
+  bool isInHost() const { return kind == MemoryKind::pinned; }
   CUdeviceptr pointer() const { return reinterpret_cast<CUdeviceptr>(address()); }
 
 private:
   std::shared_ptr<const Cards> cards;
   uint32_t cardIndex;
+  MemoryKind kind;
 };
 
 /// Memory of a card for `what`. Throws Error that says how much there is, if there is not so much.
 std::unique_ptr<CudaAllocation> allocateOn(const std::shared_ptr<const Cards> &cards, uint32_t card,
                                            size_t size, const std::string &what);
+
+/// Pinned memory of the host, for every card. Throws Error if there is not so much.
+std::unique_ptr<CudaAllocation> allocatePinned(const std::shared_ptr<const Cards> &cards, uint32_t card,
+                                               size_t size, const std::string &what);
 
 /// A stream for each card, on which copies that are waited for run. Those between the host and a card go
 /// through memory that the card reads by itself, in pieces: the caller's is of any kind. For one thread at a

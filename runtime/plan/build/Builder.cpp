@@ -2,6 +2,7 @@
 
 #include "runtime/plan/build/Edges.h"
 #include "runtime/plan/build/Memory.h"
+#include "runtime/plan/build/Offload.h"
 #include "runtime/plan/build/Results.h"
 #include "runtime/plan/format/Error.h"
 #include "runtime/plan/format/Writer.h"
@@ -36,6 +37,12 @@ void fillLanes(plan::PlanT &plan) {
     lane->commands.clear();
   for (uint32_t command = 0; command < plan.commands.size(); ++command)
     plan.lanes[plan.commands[command]->lane]->commands.push_back(command);
+}
+
+/// Each command waits for the one before it on its device.
+void chainCommands(plan::PlanT &plan) {
+  for (uint32_t command = 1; command < plan.commands.size(); ++command)
+    plan.commands[command]->waits.emplace_back(command - 1, plan::WaitScope::self, 0);
 }
 
 void requireTables(const plan::PlanT &plan) {
@@ -291,7 +298,11 @@ plan::PlanT Builder::finish() {
   lane(plan::LaneKind::compute, -1);
   fillLanes(plan);
   requireTables(plan);
+  if (offloads)
+    offloadStates(plan, slotBuffers, results);
   bindResults(plan, slotBuffers, results);
+  if (offloads && isSequential)
+    chainCommands(plan);
   fillLanes(plan);
   requireTables(plan);
   recordOrigins(plan);

@@ -62,6 +62,9 @@ public:
   /// under way.
   void setNumCommunicators(uint32_t count) { numCommunicators = count; }
 
+  /// States are in memory of the host (Offload.h).
+  void setOffload(bool offloads) { this->offloads = offloads; }
+
   // Commands, in program order. Lanes are chosen here: one for all computation, and those of communicators. A
   // collective of a single member becomes a copy, or nothing.
   /// The commands that are added from now on run only where all of these hold.
@@ -124,9 +127,10 @@ private:
   std::optional<plan::Owner> owner; // the same
   int32_t unit = -1;                // of the next commands
   bool isSequential = false;        // they are
-  Latest latest, before;            // now; at the end of the unit before the last one
-  Latest last;                      // at the end of the last unit
-  bool hasComputed = false;         // the unit
+  bool offloads = false;
+  Latest latest, before;    // now; at the end of the unit before the last one
+  Latest last;              // at the end of the last unit
+  bool hasComputed = false; // the unit
   uint32_t numCommunicators = 1;
   std::map<uint32_t, std::vector<uint32_t>> turns; // of each communicator its lanes, the next one first
   std::map<uint32_t, uint32_t> slotBuffers;        // of every slot with storage of its own

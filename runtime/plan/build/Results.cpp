@@ -1,68 +1,15 @@
 #include "runtime/plan/build/Results.h"
 
+#include "runtime/plan/build/CommandEdits.h"
 #include "runtime/plan/format/Error.h"
 #include "runtime/plan/model/Access.h"
 
 #include <algorithm>
-#include <functional>
 #include <numeric>
 #include <optional>
 
 namespace epl::runtime {
 namespace {
-
-/// Calls `visit` with each buffer index that the command holds.
-void forEachBuffer(plan::CommandT &command, const std::function<void(uint32_t &)> &visit) {
-  plan::ActionUnion &action = command.action;
-  if (plan::LaunchT *launch = action.AsLaunch())
-    std::ranges::for_each(launch->buffers, visit);
-  if (plan::ContractT *contract = action.AsContract()) {
-    visit(contract->a), visit(contract->b), visit(contract->c);
-    if (contract->has_bias)
-      visit(contract->bias);
-  }
-  if (plan::ReducePartT *reduce = action.AsReducePart())
-    for (plan::ReducedTensorT &tensor : reduce->tensors)
-      visit(tensor.source), visit(tensor.target);
-  if (plan::GatherPartsT *gather = action.AsGatherParts())
-    for (plan::GatheredTensorT &tensor : gather->tensors)
-      visit(tensor.buffer);
-  if (plan::GatherBlocksT *gather = action.AsGatherBlocks())
-    for (plan::GatheredBlocksT &tensor : gather->tensors)
-      visit(tensor.source), visit(tensor.target);
-  if (plan::ReduceBlocksT *reduce = action.AsReduceBlocks())
-    for (plan::ReducedBlocksT &tensor : reduce->tensors)
-      visit(tensor.source), visit(tensor.target);
-  if (plan::ReduceToRootT *reduce = action.AsReduceToRoot())
-    for (plan::ReducedTensorT &tensor : reduce->tensors)
-      visit(tensor.source), visit(tensor.target);
-  if (plan::CopyFromRootT *copy = action.AsCopyFromRoot())
-    for (plan::GatheredTensorT &tensor : copy->tensors)
-      visit(tensor.buffer);
-  if (plan::ExchangeBlocksT *exchange = action.AsExchangeBlocks())
-    visit(exchange->source), visit(exchange->target);
-  if (plan::CopyT *copy = action.AsCopy())
-    visit(copy->source), visit(copy->target);
-  if (plan::SendT *send = action.AsSend())
-    visit(send->source);
-  if (plan::ReceiveT *receive = action.AsReceive())
-    visit(receive->target);
-  for (plan::Guard &guard : command.guards) {
-    uint32_t buffer = guard.buffer();
-    visit(buffer);
-    guard = plan::Guard(buffer, guard.expected());
-  }
-}
-
-/// What a command says of others is of the same ones behind `count` new commands.
-void renumber(plan::CommandT &command, uint32_t count) {
-  for (plan::Wait &wait : command.waits)
-    wait = plan::Wait(wait.command() + count, wait.scope(), wait.communicator());
-  if (plan::ReducePartT *reduce = command.action.AsReducePart())
-    reduce->gather += count;
-  if (plan::GatherPartsT *gather = command.action.AsGatherParts())
-    gather->reduce += count;
-}
 
 std::unique_ptr<plan::CommandT> makeCopy(const plan::PlanT &plan, const plan::SlotT &slot, uint32_t source,
                                          uint32_t target) {
@@ -134,7 +81,7 @@ private:
       value = target;
     }
     for (const auto &command : plan.commands)
-      renumber(*command, uint32_t(copies.size()));
+      renumber(*command, [&](uint32_t other) { return other + uint32_t(copies.size()); });
     std::ranges::move(plan.commands, std::back_inserter(copies));
     plan.commands = std::move(copies);
   }

@@ -278,6 +278,11 @@ BufferPlace placeOf(const plan::PlanT &plan, uint32_t buffer) {
   return {whole.slot, root == buffer ? begin : begin + plan.buffers[buffer]->offset};
 }
 
+int32_t hostSlotOf(const plan::PlanT &plan, uint32_t buffer) {
+  int32_t slot = placeOf(plan, buffer).slot;
+  return slot >= 0 && plan.slots[size_t(slot)]->in_host ? slot : -1;
+}
+
 int32_t communicatorOf(const Access &access) {
   return access.remote || access.extent != Extent::ranges ? int32_t(access.communicator) : -1;
 }

@@ -63,6 +63,9 @@ struct BufferPlace {
 };
 BufferPlace placeOf(const plan::PlanT &plan, uint32_t buffer);
 
+/// The slot in memory of the host (`in_host`) whose storage a buffer is, or is a view of; -1: it is none.
+int32_t hostSlotOf(const plan::PlanT &plan, uint32_t buffer);
+
 /// The communicator of an access to the memory of other ranks, or to a part; -1 for others.
 int32_t communicatorOf(const Access &access);
 

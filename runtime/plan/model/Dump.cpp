@@ -115,6 +115,8 @@ private:
     if (slot.caller_rows)
       out << " rows from " << slot.caller_rows->first() << " of " << slot.caller_rows->count();
     dumpOwner(slot.owner.get());
+    if (slot.in_host)
+      out << " in the host";
     if (slot.updates != -1)
       out << " updates s" << slot.updates;
     if (!slot.origins.empty()) {

@@ -10,11 +10,12 @@
 
 namespace epl::runtime {
 
-/// What a rank keeps between steps.
-static uint64_t stateBytesOf(const plan::PlanT &plan, const Mesh &mesh, uint32_t rank) {
+/// What a rank keeps between steps; `inHost`: in memory of the host alone.
+static uint64_t stateBytesOf(const plan::PlanT &plan, const Mesh &mesh, uint32_t rank, bool inHost) {
   uint64_t bytes = 0;
   for (const auto &slot : plan.slots)
-    if (slot->role == plan::SlotRole::state && mesh.isOwner(slot->owner.get(), rank))
+    if (slot->role == plan::SlotRole::state && (slot->in_host || !inHost) &&
+        mesh.isOwner(slot->owner.get(), rank))
       bytes += localBytes(plan, *slot);
   return bytes;
 }
@@ -33,8 +34,10 @@ static void addMesh(const plan::PlanT &plan, Summary &summary) {
     summary.transfers += action == plan::Action::Receive;
   }
   summary.arenaBytes = std::max(summary.arenaBytes, plan.arena_size);
-  for (uint32_t rank = 0; rank < mesh.devices(); ++rank)
-    summary.stateBytes = std::max(summary.stateBytes, stateBytesOf(plan, mesh, rank));
+  for (uint32_t rank = 0; rank < mesh.devices(); ++rank) {
+    summary.stateBytes = std::max(summary.stateBytes, stateBytesOf(plan, mesh, rank, /*inHost=*/false));
+    summary.hostBytes = std::max(summary.hostBytes, stateBytesOf(plan, mesh, rank, /*inHost=*/true));
+  }
   summary.receivedBytes = std::max(summary.receivedBytes, receivedBytes);
 }
 

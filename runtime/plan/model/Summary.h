@@ -20,6 +20,7 @@ struct Summary {
   uint32_t transfers = 0;     // between parts, in a step
   uint64_t arenaBytes = 0;    // of one rank
   uint64_t stateBytes = 0;    // that one rank keeps between steps
+  uint64_t hostBytes = 0;     // of these, those in memory of the host, whence devices copy them
   uint64_t receivedBytes = 0; // by one rank from others in a step, of all branches
   std::string layout;
 };

@@ -160,7 +160,19 @@ private:
                             double(cost.flops) / (kFlopsOfMultiplyAdd * threads * double(gpu.gpu.clockHz)));
   }
 
+  /// Whether a command copies to a slot in memory of the host, or from one.
+  bool isOfHostMemory(const plan::CommandT &command) const {
+    const plan::CopyT *copy = command.action.AsCopy();
+    return copy && (hostSlotOf(plan, copy->source) >= 0 || hostSlotOf(plan, copy->target) >= 0);
+  }
+
   void setLink(Work &work, const plan::CommandT &command, const Cost &cost, bool isRemote) const {
+    if (isOfHostMemory(command)) {
+      uint64_t bytes = cost.bytes / 2; // which it reads on one side and writes on the other
+      work.memory /= 2;
+      work.link = share * double(bytes) / double(gpu.gpu.hostBytesPerSecond);
+      return;
+    }
     double distant = isRemote ? 1 : 0; // of what it receives, the part from other cards
     double received = double(cost.received);
     if (int32_t communicator = plan.lanes[command.lane]->communicator; communicator >= 0)
@@ -235,7 +247,7 @@ const char *limitMeaning(Limit limit) {
       "bytes of the card's memory",
       "too few threads to keep its memory busy",
       "arithmetic",
-      "bytes from other cards, and how long the first takes",
+      "bytes from other cards or from and to the host, and how long the first takes",
       "a kernel takes longer to begin than to run",
       "done by a library or the host, for which nothing is predicted",
   };

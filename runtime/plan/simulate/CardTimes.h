@@ -14,7 +14,8 @@
 //                cores, f32 in CUDA cores; of other kernels that of f32, or a multiply-add in each cycle of a thread, if few
 //   link         latency + ranks * received bytes / bandwidth, where members are on several cards, of what
 //                comes from other cards. Where each member has a card of its own an all-reduce is one call of
-//                NCCL: its first half takes the time of both, its second none
+//                NCCL: its first half takes the time of both, its second none. Of copies of slots in memory
+//                of the host: ranks * bytes / bandwidth from and to the host
 //
 // `ranks` are the virtual devices of a card: all do the same at a time, and share it. A kernel has a launch
 // for each phase; launches of a list (model/LaunchLists.h) are the last one's. What one member of several

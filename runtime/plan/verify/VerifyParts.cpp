@@ -119,6 +119,9 @@ private:
         slot.name != expected.name || callerShape(slot) != callerShape(expected))
       return report.add(user, " has another name, role, type or shape than slot ", slotName(plan, whole),
                         " of the plan");
+    if (slot.in_host != expected.in_host)
+      report.add(user, " is in memory of ", slot.in_host ? "the host" : "devices", ", expected that of slot ",
+                 slotName(plan, whole), " of the plan");
     int64_t updates = slot.updates < 0 ? -1 : int64_t(part.slots[size_t(slot.updates)]);
     if (updates != expected.updates)
       report.add(user, " updates slot ", updates, " of the plan, expected ", expected.updates);

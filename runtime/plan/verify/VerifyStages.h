@@ -29,6 +29,9 @@ void checkCommands(const plan::PlanT &plan, Report &report);
 /// The halves of each all-reduce: that they name each other, and are of one all-reduce.
 void checkHalves(const plan::PlanT &plan, Report &report);
 
+/// What touches slots in memory of the host: copies on lanes for these, and nothing else.
+void checkHostSlots(const plan::PlanT &plan, Report &report);
+
 /// Where buffers lie, and that waits name earlier commands.
 void checkLayout(const plan::PlanT &plan, Report &report);
 

@@ -203,7 +203,7 @@ private:
 TEST(Mutation, BuiltPlans) {
   std::vector<NamedPlan> plans = allPlans();
   for (uint64_t seed = 0; seed < 12; ++seed)
-    plans.push_back({"random " + std::to_string(seed), randomPlan(seed)});
+    plans.push_back({"random " + std::to_string(seed), randomPlan(seed, false, /*offloads=*/seed % 4 == 0)});
   Proof proof;
   for (const NamedPlan &named : plans) {
     SimulatorJudge judge(named.plan);

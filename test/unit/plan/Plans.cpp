@@ -621,7 +621,8 @@ class RandomProgram {
 public:
   explicit RandomProgram(uint64_t seed) : random(seed) {}
 
-  plan::PlanT make(bool copiesResults) {
+  plan::PlanT make(bool copiesResults, bool offloads) {
+    maker.setOffload(offloads);
     makeMesh();
     for (int i = 0; i < 3; ++i)
       defined.push_back(maker.argument("s" + std::to_string(i), SlotRole::state, size));
@@ -780,6 +781,8 @@ private:
 
 } // namespace
 
-plan::PlanT randomPlan(uint64_t seed, bool copiesResults) { return RandomProgram(seed).make(copiesResults); }
+plan::PlanT randomPlan(uint64_t seed, bool copiesResults, bool offloads) {
+  return RandomProgram(seed).make(copiesResults, offloads);
+}
 
 } // namespace epl::runtime::test

@@ -159,8 +159,9 @@ struct NamedPlan {
 std::vector<NamedPlan> allPlans();
 
 /// A random program on a random mesh of up to 12 ranks. With `copiesResults` its last commands copy the
-/// values of its results, and the copies are the results.
-plan::PlanT randomPlan(uint64_t seed, bool copiesResults = false);
+/// values of its results, and the copies are the results. With `offloads` its states are in memory of the
+/// host.
+plan::PlanT randomPlan(uint64_t seed, bool copiesResults = false, bool offloads = false);
 
 } // namespace epl::runtime::test
 

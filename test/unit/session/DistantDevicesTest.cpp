@@ -26,12 +26,16 @@ public:
     ++allocations;
     return cpu.allocate(device, size, fill);
   }
+  std::unique_ptr<Allocation> allocateInHost(uint32_t device, size_t size) override {
+    ++hostAllocations;
+    return cpu.allocate(device, size, Memory::Fill::none);
+  }
   void copyIn(const std::byte *host, Allocation &to) override { ++copiesIn, cpu.copyIn(host, to); }
   void copyOut(const Allocation &from, std::byte *host) override { ++copiesOut, cpu.copyOut(from, host); }
   void copy(const Allocation &from, Allocation &to) override { ++copies, cpu.copy(from, to); }
   std::unique_ptr<Code> load(const plan::PlanT &plan) override { return cpu.load(plan); }
 
-  std::atomic<int> allocations = 0, copiesIn = 0, copiesOut = 0, copies = 0;
+  std::atomic<int> allocations = 0, hostAllocations = 0, copiesIn = 0, copiesOut = 0, copies = 0;
 
 private:
   CpuDevices cpu;
@@ -86,6 +90,35 @@ TEST(DistantDevices, ComputeWhatThoseOfTheHostDo) {
     EXPECT_EQ(devices->copiesOut, 3 * 2 * (isReplicated ? 1 : 2));
     EXPECT_EQ(devices->copies, 2); // of the state that is kept
   }
+}
+
+/// The same state in memory of the host, from which a rank copies it, and back.
+std::shared_ptr<const plan::PlanT> offloadedPlan() {
+  TestPlan plan(2);
+  for (uint32_t slot : {plan.slot(SlotRole::state, "n", ElementType::i64, {4, 2}, {{"data"}}),
+                        plan.slot(SlotRole::result, "n", ElementType::i64, {4, 2}, {{"data"}}, 0)})
+    plan.plan.slots[slot]->in_host = true;
+  uint32_t in = plan.lane(plan::LaneKind::copy_in), out = plan.lane(plan::LaneKind::copy_out);
+  uint32_t n = plan.slotBuffer(0), copy = plan.buffer(plan.plan.buffers[n]->size);
+  uint32_t first = plan.copy(n, copy, {}, in);
+  uint32_t second = plan.launch("increment", 4, {copy, copy}, {after(first)});
+  plan.copy(copy, n, {after(second)}, out);
+  return plan.finish();
+}
+
+TEST(DistantDevices, FindStatesInTheHostWhereTheHostDoes) {
+  auto devices = std::make_shared<DistantDevices>();
+  Session session(offloadedPlan(), Backend{devices, std::make_shared<NoCollectives>()});
+  Buffer n = session.state(0, matrix(0));
+  EXPECT_EQ(devices->hostAllocations, 2);
+  auto [shards, owner] = n->shards();
+  EXPECT_EQ(shards[1].data, n->blocks()[1].data) << "a view";
+  EXPECT_EQ(devices->copiesOut, 0);
+  Outcome outcome = session.call({n}, {true}, "step");
+  EXPECT_EQ(elements<int64_t>(outcome.results[0]), elements<int64_t>(matrix(1)));
+  EXPECT_EQ(*reinterpret_cast<const int64_t *>(shards[1].data), 4) << "no step writes what is viewed";
+  for (const Holder &holder : std::get<Buffer>(outcome.results[0])->holders())
+    EXPECT_EQ(holder.card, std::nullopt);
 }
 
 TEST(DistantDevices, GiveACopyOfWhatTheyHave) {

@@ -32,6 +32,17 @@ TEST(RandomPlan, ResultsAreTheValuesThatTheyWereSetTo) {
         << "seed " << seed;
 }
 
+/// Whether states are in memory of the host is no matter of what a program computes.
+TEST(RandomPlan, OffloadedStatesHaveTheSameValues) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    plan::PlanT plan = randomPlan(seed, false, /*offloads=*/true);
+    EXPECT_TRUE(plan.slots.front()->in_host);
+    expectFaithful(plan);
+    ASSERT_EQ(runInProgramOrder(plan), runInProgramOrder(randomPlan(seed)));
+  }
+}
+
 TEST(RandomPlan, HandWrittenPlansToo) {
   for (const NamedPlan &named : allPlans()) {
     SCOPED_TRACE(named.name);

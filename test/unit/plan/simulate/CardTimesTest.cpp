@@ -11,7 +11,7 @@ namespace epl::runtime {
 namespace {
 
 /// A multiply-add of f32 a nanosecond, of f16 ten, a byte a nanosecond of memory, a fourth of one between
-/// cards.
+/// cards, an eighth from and to the host.
 machine::Machine card() {
   machine::Machine machine;
   machine.kind = "h100";
@@ -23,7 +23,8 @@ machine::Machine card() {
                  .multiprocessors = 4,
                  .clockHz = 1'000'000'000,
                  .sharedBytes = 1 << 10,
-                 .launchNs = 5};
+                 .launchNs = 5,
+                 .hostBytesPerSecond = 125'000'000};
   return machine;
 }
 
@@ -37,6 +38,7 @@ public:
 
   /// The buffer of an argument.
   uint32_t input(uint64_t bytes) { return size(slotBuffer(slot(plan::SlotRole::constant, bytes)), bytes); }
+  uint32_t state(uint64_t bytes) { return size(slotBuffer(slot(plan::SlotRole::state, bytes)), bytes); }
   uint32_t output(uint64_t bytes) {
     return size(addBuffer("y" + std::to_string(sizes.size()), bytes), bytes);
   }
@@ -190,6 +192,15 @@ TEST(CardTimes, OfLaunchesThatAreOneInAGraph) {
       launches += time.launch;
     EXPECT_EQ(launches, enqueued == Enqueued::asGraph ? 5 : 15);
   }
+}
+
+TEST(CardTimes, OfStatesInTheHost) {
+  Step step("cuda:0x2 = data 2", 2);
+  step.setOffload(true);
+  uint32_t w = step.state(1024);
+  step.run({w, step.result(1024)}, 0, 32);
+  std::vector<CommandTime> times = step.times();
+  expect(times[0], 5 + 2 * 8 * 1024, Limit::link); // two devices share what connects their card
 }
 
 TEST(CardTimes, OfWhatTakesLongerToBegin) {

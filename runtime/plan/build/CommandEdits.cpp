@@ -1,0 +1,58 @@
+#include "runtime/plan/build/CommandEdits.h"
+
+#include <algorithm>
+
+namespace epl::runtime {
+
+void forEachBuffer(plan::CommandT &command, const std::function<void(uint32_t &)> &visit) {
+  plan::ActionUnion &action = command.action;
+  if (plan::LaunchT *launch = action.AsLaunch())
+    std::ranges::for_each(launch->buffers, visit);
+  if (plan::ContractT *contract = action.AsContract()) {
+    visit(contract->a), visit(contract->b), visit(contract->c);
+    if (contract->has_bias)
+      visit(contract->bias);
+  }
+  if (plan::ReducePartT *reduce = action.AsReducePart())
+    for (plan::ReducedTensorT &tensor : reduce->tensors)
+      visit(tensor.source), visit(tensor.target);
+  if (plan::GatherPartsT *gather = action.AsGatherParts())
+    for (plan::GatheredTensorT &tensor : gather->tensors)
+      visit(tensor.buffer);
+  if (plan::GatherBlocksT *gather = action.AsGatherBlocks())
+    for (plan::GatheredBlocksT &tensor : gather->tensors)
+      visit(tensor.source), visit(tensor.target);
+  if (plan::ReduceBlocksT *reduce = action.AsReduceBlocks())
+    for (plan::ReducedBlocksT &tensor : reduce->tensors)
+      visit(tensor.source), visit(tensor.target);
+  if (plan::ReduceToRootT *reduce = action.AsReduceToRoot())
+    for (plan::ReducedTensorT &tensor : reduce->tensors)
+      visit(tensor.source), visit(tensor.target);
+  if (plan::CopyFromRootT *copy = action.AsCopyFromRoot())
+    for (plan::GatheredTensorT &tensor : copy->tensors)
+      visit(tensor.buffer);
+  if (plan::ExchangeBlocksT *exchange = action.AsExchangeBlocks())
+    visit(exchange->source), visit(exchange->target);
+  if (plan::CopyT *copy = action.AsCopy())
+    visit(copy->source), visit(copy->target);
+  if (plan::SendT *send = action.AsSend())
+    visit(send->source);
+  if (plan::ReceiveT *receive = action.AsReceive())
+    visit(receive->target);
+  for (plan::Guard &guard : command.guards) {
+    uint32_t buffer = guard.buffer();
+    visit(buffer);
+    guard = plan::Guard(buffer, guard.expected());
+  }
+}
+
+void renumber(plan::CommandT &command, const std::function<uint32_t(uint32_t)> &indexOf) {
+  for (plan::Wait &wait : command.waits)
+    wait = plan::Wait(indexOf(wait.command()), wait.scope(), wait.communicator());
+  if (plan::ReducePartT *reduce = command.action.AsReducePart())
+    reduce->gather = indexOf(reduce->gather);
+  if (plan::GatherPartsT *gather = command.action.AsGatherParts())
+    gather->reduce = indexOf(gather->reduce);
+}
+
+} // namespace epl::runtime

@@ -1,0 +1,21 @@
+// What commands name, to be changed: buffers, and other commands.
+
+#ifndef EPL_RUNTIME_PLAN_BUILD_COMMAND_EDITS_H
+#define EPL_RUNTIME_PLAN_BUILD_COMMAND_EDITS_H
+
+#include "runtime/plan/format/plan_generated.h"
+
+#include <cstdint>
+#include <functional>
+
+namespace epl::runtime {
+
+/// Calls `visit` with each buffer index that the command holds, those of its guards among them.
+void forEachBuffer(plan::CommandT &command, const std::function<void(uint32_t &)> &visit);
+
+/// Has a command name others (those that it waits for, the other half of an all-reduce) by new indices.
+void renumber(plan::CommandT &command, const std::function<uint32_t(uint32_t)> &indexOf);
+
+} // namespace epl::runtime
+
+#endif // EPL_RUNTIME_PLAN_BUILD_COMMAND_EDITS_H
