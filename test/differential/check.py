@@ -68,8 +68,8 @@ class Case:
     """A program and what it is compiled for: a kind of kernels, a CPU, a level of ZeRO or owners, whether
     what a split leaves whole between its sums and products is shared, the machine that choices are made for,
     how many micro-batches the batch is done in, in which order (by name, or "random" for the program's own
-    table), which values are kept where the rest is computed again, and whether devices are those of a card,
-    on the stand-in of a GPU."""
+    table), which values are kept where the rest is computed again, whether states are in memory of the host,
+    and whether devices are those of a card, on the stand-in of a GPU."""
 
     program: Program
     kernels: str  # vectorized | loops | reference: loops without the scopes, on one device
@@ -80,6 +80,7 @@ class Case:
     micro_batches: int = 1
     schedule: str = "1f1b"
     recompute: str = "off"  # auto | collection
+    offload: bool = False
     on_card: bool = False
 
     @property
@@ -109,7 +110,8 @@ class Case:
             schedule = self.get_schedule()
             micro = (f"--micro-batches={self.micro_batches}", f"--schedule={schedule}")
         recompute = () if self.recompute == "off" else (f"--recompute={self.recompute}",)
-        return (*target, *zero, *colocate, *sequence, *machine, *stages, *micro, *recompute)
+        offload = ("--offload",) if self.offload else ()
+        return (*target, *zero, *colocate, *sequence, *machine, *stages, *micro, *recompute, *offload)
 
     def get_schedule(self) -> str:
         """The name of the schedule, of which only one takes several stages on a mesh, or TABLE."""

@@ -32,6 +32,7 @@ class Coverage:
                 "ops in epl.per_micro_batch",
                 "schedules",
                 "recomputation",
+                "states in the host",
                 "names",
                 "floats",
                 "elements of floats",
@@ -50,6 +51,7 @@ class Coverage:
         else:
             self._add_program(case)
             self.counts["recomputation"][case.recompute] += 1
+            self.counts["states in the host"][str(case.offload)] += 1
             mixes = case.micro_batches > 1 and verdict.outcome == "passed" and bool(verdict.text)
             self.counts["micro-batches"][verdict.text if mixes else str(case.micro_batches)] += 1
             if case.micro_batches > 1 and not mixes:

@@ -77,7 +77,8 @@ def make_case(seed: int) -> AnyCase:
         program = dataclasses.replace(program, checkpoints=again.choice([2, 3, 5]))
     if micro in (2, 4, 8) and not program.floats and random.Random(f"scope of {seed}").random() < 0.8:
         program = dataclasses.replace(program, alike=micro)
-    case = Case(program, kernels, cpu, zero, sequence, machine, micro, schedule, recompute)
+    offload = random.Random(f"offload of {seed}").random() < 0.25
+    case = Case(program, kernels, cpu, zero, sequence, machine, micro, schedule, recompute, offload)
     if _fits_micro_batches(case):
         return case
     return dataclasses.replace(case, program=dataclasses.replace(program, alike=0), micro_batches=1)

@@ -38,7 +38,7 @@ def _get_edits(program: Program) -> list[Edit]:
     bodies = [partial(_simplify, op.result.id) for op in program.ops]
     shardings = [partial(_drop_sharding, argument.value.id) for argument in program.arguments]
     micro = [_drop_micro_batches, _drop_table, _drop_recompute]
-    options = [_drop_special, _drop_zero, _drop_sequence, _drop_machine, *micro]
+    options = [_drop_special, _drop_zero, _drop_offload, _drop_sequence, _drop_machine, *micro]
     layouts: list[Edit] = [*shardings, *options, _replicate, _drop_axes, _take_two_devices, _take_fewer]
     return [*results, *cuts, *bodies, _drop_regions, _drop_phases, _drop_names, *layouts, _take_loops]
 
@@ -165,6 +165,11 @@ def _drop_recompute(case: Case) -> Iterator[Case]:
     if case.recompute != "off":
         program = dataclasses.replace(case.program, checkpoints=0)
         yield dataclasses.replace(case, program=program, recompute="off")
+
+
+def _drop_offload(case: Case) -> Iterator[Case]:
+    if case.offload:
+        yield dataclasses.replace(case, offload=False)
 
 
 def _drop_zero(case: Case) -> Iterator[Case]:

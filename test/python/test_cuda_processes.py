@@ -74,6 +74,8 @@ INTEGERS = """
         "both": ("rsr", {"cluster.colocate_split_and_replicate": True}),
         "zero": ("rrr", {"zero.level": "v2"}),
         "stages": ("abb", {"pipeline.num_micro_batch": 4}),
+        "offload": ("rrr", {"offload.level": "v0", "zero.level": "v3"}),
+        "offload_stages": ("abb", {"offload.level": "v0", "pipeline.num_micro_batch": 4}),
     }
     SCOPES = {"r": epl.replicate, "s": epl.split}
 
@@ -116,7 +118,7 @@ INTEGERS = """
         np.testing.assert_allclose(float(value), float(loss), rtol=1e-5)
         say(f"{name} has the bits of one device")
 """
-ALL = "replicate split both zero stages"
+ALL = "replicate split both zero stages offload offload_stages"
 CASES = [
     (2, "cuda:*", ALL),
     (2, "cuda:0x4", ALL),
@@ -163,11 +165,12 @@ PARTS = """
 
     import optax
 
+    more = {"offload.level": "v0"} if os.environ.get("OFFLOADS") else {}
     epl.init(os.environ["DEVICES"])
     optimizer = optax.adam(0.125)
 
 
-    @epl.parallelize(state=("w", "moments"), batch="x", config={"zero.level": "v1"})
+    @epl.parallelize(state=("w", "moments"), batch="x", config={"zero.level": "v1"} | more)
     def train(w, moments, x):
         with epl.replicate():
             gradient = jax.grad(lambda w: jnp.mean((x @ w) ** 2))(w)
@@ -193,9 +196,9 @@ PARTS = """
 """
 
 
-@pytest.mark.parametrize("devices", ["cuda:*", "cuda:0x4"])
-def test_parts_are_shown_saved_and_restored(devices: str, tmp_path: Path) -> None:
-    done = run_in(2, PARTS, tmp_path, DEVICES=devices)
+@pytest.mark.parametrize(("devices", "offloads"), [("cuda:*", ""), ("cuda:0x4", ""), ("cuda:*", "1")])
+def test_parts_are_shown_saved_and_restored(devices: str, offloads: str, tmp_path: Path) -> None:
+    done = run_in(2, PARTS, tmp_path, DEVICES=devices, OFFLOADS=offloads)
     assert done.stdout.count("goes on") == 2
 
 
