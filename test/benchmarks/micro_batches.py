@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from effort import Effort
-from programs import BUILD
+from programs import TOOLS
 from table import Row
 
 FOLDER = Path(__file__).parent
-TOOLS = BUILD / "bin"
 FEW, MANY = 4, 256
 PLAN_TIME = re.compile(r"([\d.]+) \(\s*[\d.]+%\)\s+plan$", re.MULTILINE)
 

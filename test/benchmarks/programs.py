@@ -5,3 +5,4 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BUILD = Path(os.environ.get("EPL_BUILD") or ROOT / "build")
+TOOLS = BUILD / "bin"

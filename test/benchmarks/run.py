@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import gpu_compile
 import micro_batches
 import native
 import several_processes
@@ -121,6 +122,7 @@ def groups() -> dict[str, Group]:
     result["plan growth"] = native.growth
     result["call"] = call_overhead
     result["GPU calls"] = gpu_calls
+    result["GPU compile"] = gpu_compile.compilation
     result["checkpoints"] = checkpoints
     result["processes"] = several_processes.processes
     result["factorizations"] = factorizations
