@@ -44,11 +44,12 @@ std::vector<Stream> StepGraph::makeLanes() {
 /// For the items of the work, which are new.
 void StepGraph::makeSchedules() {
   std::span<const StepNode> nodes = work.nodes();
-  single = {orderLaunches(nodes, launchEach(nodes), kNowhere), {}};
+  single = {orderLaunches(nodes, launchEach(nodes), kNowhere), {}, {}};
   Launches launches = joinPieces(nodes, work.pieces(), work.transfers() ? kCallsOfGraph : 0);
-  joined = {orderLaunches(nodes, launches, origin), {}};
+  joined = {orderLaunches(nodes, launches, origin), {}, {}};
   for (Schedule *schedule : {&single, &joined})
-    schedule->events.resize(schedule->order.launches.size());
+    for (std::vector<Event> *events : {&schedule->ends, &schedule->gates})
+      events->resize(schedule->order.launches.size());
   graphs.reset(joined.order, single.order);
   itemBegins.resize(work.items().size());
   itemEnds.resize(work.items().size());
@@ -65,7 +66,8 @@ CUstream StepGraph::streamOf(const Launch &launch, Mode mode) const {
 }
 
 /// The stream of a launch goes on behind all that the launch needs. Times begin with the step.
-void StepGraph::awaitNeeds(const Schedule &schedule, const Launch &launch, Mode mode) {
+void StepGraph::awaitNeeds(Schedule &schedule, size_t place, Mode mode) {
+  const Launch &launch = schedule.order.launches[place];
   CUstream own = streamOf(launch, mode);
   cards->use(launch.card);
   bool beginsCard = mode == Mode::timed && !hasBegun[launch.card];
@@ -75,7 +77,11 @@ void StepGraph::awaitNeeds(const Schedule &schedule, const Launch &launch, Mode 
     record(api, timedBegins[launch.card], own, true);
   hasBegun[launch.card] = true;
   for (uint32_t before : launch.waits)
-    await(api, own, schedule.events[before]);
+    await(api, own, schedule.ends[before]);
+  if (launch.gate != kNowhere)
+    await(api, own, schedule.gates[launch.gate]);
+  if (launch.isGate)
+    record(api, schedule.gates[place], own);
 }
 
 void StepGraph::recordEnd(Schedule &schedule, size_t place, Mode mode) {
@@ -83,7 +89,7 @@ void StepGraph::recordEnd(Schedule &schedule, size_t place, Mode mode) {
   if (!launch.isAwaited)
     return;
   cards->use(launch.card);
-  record(api, schedule.events[place], streamOf(launch, mode));
+  record(api, schedule.ends[place], streamOf(launch, mode));
 }
 
 void StepGraph::enqueueNode(const StepNode &node, CUstream own, Mode mode) {
@@ -102,7 +108,7 @@ void StepGraph::enqueueNode(const StepNode &node, CUstream own, Mode mode) {
 void StepGraph::enqueue(Schedule &schedule, size_t place, Mode mode) {
   const Launch &launch = schedule.order.launches[place];
   CUstream own = streamOf(launch, mode);
-  awaitNeeds(schedule, launch, mode);
+  awaitNeeds(schedule, place, mode);
   if (launch.isGraph)
     api.check(graphs.launch(place, own), "cannot launch the step");
   else
@@ -118,7 +124,7 @@ size_t StepGraph::enqueueTransfers(Schedule &schedule, size_t first, Mode mode) 
   for (; end < launches.size() && launches[end].isTransfer &&
          work.nodes()[launches[end].nodes.front()].item == item;
        ++end)
-    awaitNeeds(schedule, launches[end], mode);
+    awaitNeeds(schedule, end, mode);
   for (; endItem < work.items().size() && work.items()[endItem].command == work.items()[item].command;
        ++endItem)
     if (work.items()[endItem].isSent)
@@ -143,7 +149,7 @@ void StepGraph::enqueueAll(Schedule &schedule, Mode mode) {
       enqueue(schedule, place++, mode);
   cards->use(0);
   for (uint32_t last : schedule.order.ends)
-    await(api, cards->steps(), schedule.events[last]);
+    await(api, cards->steps(), schedule.ends[last]);
 }
 
 //===----------------------------------------------------------------------===//

@@ -46,10 +46,10 @@ public:
   uint64_t numMoved() const noexcept override { return work.numMoved(); }
 
 private:
-  /// Launches in their order, and an event for each that others wait for.
+  /// Launches in their order, with events of those that others wait for: behind them, and before.
   struct Schedule {
     LaunchOrder order;
-    std::vector<Event> events;
+    std::vector<Event> ends, gates;
   };
   /// How the commands of a step are enqueued.
   enum class Mode { graphs, single, timed, blocking };
@@ -67,7 +67,7 @@ private:
   size_t enqueueTransfers(Schedule &schedule, size_t first, Mode mode);
   void enqueue(Schedule &schedule, size_t place, Mode mode);
   void enqueueNode(const StepNode &node, CUstream stream, Mode mode);
-  void awaitNeeds(const Schedule &schedule, const Launch &launch, Mode mode);
+  void awaitNeeds(Schedule &schedule, size_t place, Mode mode);
   void recordEnd(Schedule &schedule, size_t place, Mode mode);
   double secondsFromBegin(uint32_t card, const Event &event) const;
 

@@ -102,18 +102,34 @@ public:
   WaitFinder(LaunchOrder &order, uint32_t streams, uint32_t origin)
       : order(order), origin(origin), last(streams, kNowhere) {}
 
-  /// The launch that comes next, and the places of those that it needs, ascending.
-  void add(Launch launch, std::span<const uint32_t> needs) {
+  /// A launch, and the places of those that it needs, ascending.
+  struct Needing {
+    Launch launch;
+    std::vector<uint32_t> needs;
+  };
+  /// The launches that come next, of which none needs another one: one, or partners.
+  void add(std::vector<Needing> launches) {
+    std::vector<Found> each;
+    std::vector<uint32_t> all;
+    size_t numWaits = 0;
+    for (const Needing &next : launches) {
+      each.push_back(find(next.needs, clockOf(next.launch.stream)));
+      numWaits += each.back().waits.size();
+      all.insert(all.end(), next.needs.begin(), next.needs.end());
+    }
+    makeUnique(all);
+    Found gate = find(all, clockOf(launches.front().launch.stream));
+    // The others' waits for it, and its own event, count, too.
+    bool hasGate = gate.waits.size() + launches.size() < numWaits;
     auto place = uint32_t(order.launches.size());
-    Clock clock = clockOf(launch.stream);
-    bool isFirst = last[launch.stream] == kNowhere;
-    launch.waits = wait(needs, clock);
-    launch.awaitsBegin = isFirst && launch.waits.empty() && launch.stream != origin;
-    order.isBeginAwaited |= launch.awaitsBegin;
-    ++clock[launch.stream];
-    last[launch.stream] = place;
-    clocks.push_back(std::move(clock));
-    order.launches.push_back(std::move(launch));
+    for (size_t i = 0; i < launches.size(); ++i) {
+      Launch &launch = launches[i].launch;
+      launch.isGate = hasGate && i == 0;
+      launch.gate = hasGate && i > 0 ? place : kNowhere;
+      if (launch.gate != kNowhere)
+        each[i] = {{}, latest(clockOf(launch.stream), gate.clock)};
+      add(std::move(launch), launch.isGate ? gate : std::move(each[i]));
+    }
   }
   void end() {
     std::vector<uint32_t> all;
@@ -121,19 +137,29 @@ public:
       if (place != kNowhere)
         all.push_back(place);
     std::ranges::sort(all);
-    Clock clock = origin == kNowhere ? Clock(last.size()) : clockOf(origin);
-    order.ends = wait(all, clock);
+    order.ends = find(all, origin == kNowhere ? Clock(last.size()) : clockOf(origin)).waits;
+    markAwaited(order.ends);
   }
 
 private:
   using Clock = std::vector<uint32_t>;
+  /// What a launch waits for, and what is before it then.
+  struct Found {
+    std::vector<uint32_t> waits;
+    Clock clock;
+  };
 
+  static Clock latest(Clock clock, const Clock &other) {
+    std::ranges::transform(clock, other, clock.begin(),
+                           [](uint32_t a, uint32_t b) { return std::max(a, b); });
+    return clock;
+  }
   /// Of what comes next on a stream.
   Clock clockOf(uint32_t stream) const {
     return last[stream] == kNowhere ? Clock(last.size()) : clocks[last[stream]];
   }
   /// The last ones may be behind the others.
-  std::vector<uint32_t> wait(std::span<const uint32_t> needs, Clock &clock) {
+  Found find(std::span<const uint32_t> needs, Clock clock) const {
     std::vector<uint32_t> waits;
     for (size_t i = needs.size(); i-- > 0;) {
       uint32_t stream = order.launches[needs[i]].stream;
@@ -141,11 +167,24 @@ private:
       if (clock[stream] >= other[stream])
         continue;
       waits.push_back(needs[i]);
-      order.launches[needs[i]].isAwaited = true;
-      std::ranges::transform(clock, other, clock.begin(),
-                             [](uint32_t a, uint32_t b) { return std::max(a, b); });
+      clock = latest(std::move(clock), other);
     }
-    return waits;
+    return {std::move(waits), std::move(clock)};
+  }
+  void markAwaited(std::span<const uint32_t> waits) {
+    for (uint32_t wait : waits)
+      order.launches[wait].isAwaited = true;
+  }
+  void add(Launch launch, Found found) {
+    markAwaited(found.waits);
+    bool isFirst = last[launch.stream] == kNowhere;
+    launch.awaitsBegin = isFirst && found.waits.empty() && launch.gate == kNowhere && launch.stream != origin;
+    order.isBeginAwaited |= launch.awaitsBegin;
+    launch.waits = std::move(found.waits);
+    ++found.clock[launch.stream];
+    last[launch.stream] = uint32_t(order.launches.size());
+    clocks.push_back(std::move(found.clock));
+    order.launches.push_back(std::move(launch));
   }
 
   LaunchOrder &order;
@@ -153,6 +192,12 @@ private:
   std::vector<uint32_t> last; // place, of each stream
   std::vector<Clock> clocks;  // of each launch, itself included
 };
+
+/// Whether launches are partners in a transfer.
+bool arePartners(std::span<const StepNode> nodes, const Launch &one, const Launch &other) {
+  const std::vector<uint32_t> &partners = nodes[one.nodes.front()].partners;
+  return std::ranges::find(partners, other.nodes.front()) != partners.end();
+}
 
 } // namespace
 
@@ -163,16 +208,22 @@ LaunchOrder orderLaunches(std::span<const StepNode> nodes, const Launches &group
   Needs found = findNeeds(nodes, grouped);
   std::vector<uint32_t> numbers = orderUnits(found, findUnits(nodes, found.launches));
   std::vector<uint32_t> places(numbers.size());
+  for (uint32_t place = 0; place < numbers.size(); ++place)
+    places[numbers[place]] = place;
   LaunchOrder order;
   WaitFinder finder(order, streams, origin);
-  for (uint32_t place = 0; place < numbers.size(); ++place) {
-    places[numbers[place]] = place;
+  std::vector<WaitFinder::Needing> next;
+  for (uint32_t number : numbers) {
+    if (!next.empty() && !arePartners(nodes, next.front().launch, found.launches[number]))
+      finder.add(std::exchange(next, {}));
     std::vector<uint32_t> needs;
-    for (uint32_t need : found.needs[numbers[place]])
+    for (uint32_t need : found.needs[number])
       needs.push_back(places[need]);
     std::ranges::sort(needs);
-    finder.add(std::move(found.launches[numbers[place]]), needs);
+    next.push_back({std::move(found.launches[number]), std::move(needs)});
   }
+  if (!next.empty())
+    finder.add(std::move(next));
   finder.end();
   return order;
 }

@@ -11,8 +11,10 @@
 namespace epl::runtime::cuda {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::UnorderedElementsAre;
 
 constexpr uint32_t kLanes = 2; // of each rank; the last one communicates
 
@@ -177,6 +179,8 @@ protected:
       for (size_t other : last)
         for (size_t from = 0; from < place; ++from)
           before[from][place] = before[from][place] || from == other || before[from][other];
+      for (size_t from = 0; launch.gate != kNowhere && from < place; ++from)
+        before[from][place] = before[from][place] || before[from][launch.gate];
     }
     return before;
   }
@@ -208,6 +212,14 @@ TEST_P(LaunchOrderTest, HasEachNodeOnceAndTransfersInTheirOrder) {
     for (uint32_t wait : order.launches[place].waits) {
       EXPECT_LT(wait, place) << "an event is recorded before anything waits for it";
       EXPECT_TRUE(order.launches[wait].isAwaited);
+    }
+  for (const Launch &launch : order.launches)
+    if (launch.gate != kNowhere) {
+      const Launch &gate = order.launches[launch.gate];
+      EXPECT_LT(&gate, &launch) << "its event is recorded before";
+      EXPECT_TRUE(gate.isGate);
+      EXPECT_THAT(nodes[launch.nodes[0]].partners, Contains(gate.nodes[0]));
+      EXPECT_THAT(launch.waits, IsEmpty());
     }
 }
 
@@ -311,7 +323,26 @@ TEST_F(TwoLayers, SumTheLastOneWhileTheFirstIsComputed) {
   EXPECT_THAT(order.ends, ElementsAre(10)) << "on the other card";
 }
 
-TEST_F(TwoLayers, AreOneLaunchWithoutTransfers) {
+/// Each card's sums wait for all cards' sums before: not each for each, but all for one that does.
+TEST(LaunchOrder, WaitsOnceForWhatPartnersNeed) {
+  TestStep step(8);
+  std::vector<uint32_t> all = {0, 1, 2, 3, 4, 5, 6, 7};
+  std::vector<uint32_t> ends = step.transfer({all}, std::vector<std::vector<uint32_t>>(8));
+  step.transfer({all}, std::vector<std::vector<uint32_t>>(8, ends));
+  Launches launches = joinPieces(step.nodes, findPieces(step.nodes), 2);
+  std::vector<Launch> found = orderLaunches(step.nodes, launches, kNowhere).launches;
+  ASSERT_EQ(found.size(), 16U);
+  EXPECT_TRUE(found[8].isGate);
+  EXPECT_THAT(found[8].waits, UnorderedElementsAre(1, 2, 3, 4, 5, 6, 7));
+  for (size_t place = 9; place < 16; ++place) {
+    EXPECT_EQ(found[place].gate, 8U);
+    EXPECT_THAT(found[place].waits, IsEmpty());
+  }
+  for (size_t place = 0; place < 8; ++place)
+    EXPECT_TRUE(found[place].awaitsBegin && !found[place].isGate) << "there is nothing to wait for";
+}
+
+TEST(LaunchOrder, HasOneLaunchWithoutTransfers) {
   TestStep local(2);
   for (uint32_t rank : {0U, 1U, 0U, 1U})
     local.run(rank, {});
