@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from matrix_operations import GROUPS
-from test_cuda import MODEL, NIGHTLY, pytestmark, report_of, run_on  # noqa: F401
+from test_cuda import MODEL, NIGHTLY, ROOT, pytestmark, report_of, run_on  # noqa: F401
 from test_cuda_processes import kernels, run_in
 
 HOST = {"EPL_CUSOLVER": "", "EPL_CUBLAS": ""}
@@ -119,6 +120,24 @@ def test_steps_of_cusolver_are_no_graph(tmp_path: Path) -> None:
 def test_models_train_as_jax_does(name: str, tmp_path: Path) -> None:
     run_on(1, MODEL.format(name=name, devices="cuda:0x2"), tmp_path)
     assert calls_of(set(report_of(tmp_path)["kernels"]))
+
+
+def test_a_wait_that_is_missing_is_found(tmp_path: Path) -> None:
+    """What the libraries' calls read and write is known to the stand-in."""
+    code = """
+import importlib
+import numpy as np, epl
+model = importlib.import_module("models.gaussian_process").build()
+own = epl.parallelize(model.steps[0], devices="cuda:0x2", state="state", batch=1)
+own.lower(model.state, model.batch(np.random.default_rng(0))).compile().save({file!r})
+"""
+    plan = tmp_path / "step.eplan"
+    run_on(1, code.format(file=str(plan)), tmp_path)
+    command = [ROOT / "build" / "bin" / "epl-drop-waits", plan]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert ", missed 0" in done.stdout
+    assert ", found 0" not in done.stdout
 
 
 def test_many_small_matrices_are_the_hosts(tmp_path: Path) -> None:
