@@ -59,7 +59,7 @@ static FailureOr<plan::PlanT> buildWhole(func::FuncOp func, const PlanSchedule &
   PlanBuilder builder(func, schedule, options.deviceKind);
   builder.getBuilder().setSequential(options.sequential);
   builder.getBuilder().setNumCommunicators(options.numCommunicators);
-  builder.getBuilder().setOffload(options.offload);
+  builder.getBuilder().setOffload(options.offload, options.offloadResults);
   if (failed(builder.add()))
     return failure();
   plan::PlanT common = getCommon(func->getParentOfType<ModuleOp>(), options);
@@ -119,7 +119,7 @@ static FailureOr<plan::PartT> buildPart(func::FuncOp func, const PlanSchedule &s
   PlanBuilder builder(func, schedule, options.deviceKind);
   builder.getBuilder().setSequential(options.sequential);
   builder.getBuilder().setNumCommunicators(options.numCommunicators);
-  builder.getBuilder().setOffload(options.offload);
+  builder.getBuilder().setOffload(options.offload, options.offloadResults);
   if (failed(builder.add()))
     return failure();
   MeshOp mesh = builder.getMesh();

@@ -19,6 +19,7 @@ struct PlanOptions {
   bool sequential = false;        ///< the commands of a device are run in program order
   uint32_t numCommunicators = 1;  ///< collectives of the same devices that may be under way at a time
   bool offload = false;           ///< states are in memory of the host, whence devices copy them
+  bool offloadResults = false;    ///< with that, results are, too
   /// In which order each mesh does the work of micro-batches.
   ::epl::runtime::schedule::Schedule schedule = ::epl::runtime::schedule::Schedule::of("1f1b");
 };

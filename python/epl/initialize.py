@@ -78,7 +78,8 @@ def init_state(init_fn: Callable[[Any], Any], key: Any, *, like: Lowered | Compi
     made = _trace(init_fn, spec)
     states.check(name, made.trees)
     program = _lower(made.closed, states, spec, name, definition(init_fn))
-    plan = load_or_compile(program.text, step.lowered.devices, name)
+    offload = ("--offload", "--offload-results") if "--offload" in step.lowered.options else ()
+    plan = load_or_compile(program.text, step.lowered.devices, name, offload)
     _check_key(plan, spec, leaves, name)
     run = Executable(
         plan, step.lowered.devices, name, program.hidden, states.leaves, program.reports, keeps_results=True

@@ -27,7 +27,12 @@ void SlotMemory::provide(uint32_t slot) {
 void SlotMemory::allocate(uint32_t slot, uint32_t rank) {
   size_t index = slot * numRanks + rank, size = slots.layout({part, slot}).localBytes();
   uint32_t device = loaded.ranks().device(part, rank);
-  if (loaded.program(part).plan().slots[slot]->role != plan::SlotRole::result)
+  const plan::SlotT &held = *loaded.program(part).plan().slots[slot];
+  if (held.in_host) {
+    memory[index] = loaded.devices()->allocateInHost(device, size);
+    return;
+  }
+  if (held.role != plan::SlotRole::result)
     argumentStages[index] = loaded.devices()->stageArgument(device, size);
   else if (slots.gives({part, slot}, rank))
     resultStages[index] = loaded.devices()->stageResult(device, size);

@@ -194,6 +194,35 @@ expect_equal(plain(a[0], a[1], x, y)[:2], b[:2])
     run_on(1, BEGIN + code, tmp_path)
 
 
+def test_first_states_are_made_in_the_host(tmp_path: Path) -> None:
+    code = """
+from epl import initialize
+plans, compile_init = [], initialize.load_or_compile
+initialize.load_or_compile = lambda *args: plans.append(compile_init(*args)) or plans[-1]
+sizes = [64] * 9
+
+def make(key):
+    keys = jax.random.split(key, 8)
+    params = [{"w": jax.random.normal(k, (64, 64)), "b": jnp.ones(64)} for k in keys]
+    return params, adam.init(params)
+
+shapes = jax.eval_shape(make, jax.random.key(0))
+x = y = draw(8, 64)
+made = []
+for config in ({}, V0):
+    step = parallel("cuda:0x2", config)
+    made.append(epl.init_state(make, jax.random.key(0), like=step.lower(*shapes, x, y)))
+    platforms = {device.platform for device in made[-1][0][0]["w"].devices()}
+    assert platforms == ({"cpu"} if config else {"gpu"}), platforms
+    made.append(step(*made[-1], x, y))
+expect_equal(made[1], made[3])
+layer = 64 * 64 * 4
+print(plans[0].arena_bytes, plans[1].arena_bytes)
+assert plans[1].arena_bytes <= 4 * layer, "not eight weights and their moments"
+"""
+    run_on(1, BEGIN + code, tmp_path)
+
+
 def test_checkpoints_go_to_steps_without(tmp_path: Path) -> None:
     code = """
 folder = {folder!r}

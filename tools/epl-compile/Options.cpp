@@ -70,7 +70,7 @@ std::string Options::describe() const {
   if (numCommunicators != 1)
     text += " --communicators=" + std::to_string(numCommunicators);
   if (offload)
-    text += " --offload";
+    text += offloadResults ? " --offload --offload-results" : " --offload";
   if (amp != AmpLevel::off)
     text += " --amp=o" + std::to_string(int(amp));
   if (reference)
@@ -311,6 +311,9 @@ static void addMemory(CLI::App &app, Options &options) {
       "--offload", options.offload,
       "keep states in memory of the host; what reads one reads a copy, which a device makes just before "
       "that and drops behind it, and new values are copied back");
+  app.add_flag("--offload-results", options.offloadResults,
+               "with --offload: results, too, as a step has them that makes the states of another one")
+      ->needs("--offload");
 }
 
 /// What is said while that is done.

@@ -50,6 +50,7 @@ struct Options {
   bool sequential = false;       ///< the commands of a device are run in program order
   uint32_t numCommunicators = 1; ///< collectives of the same devices that may be under way at a time
   bool offload = false;          ///< states are in memory of the host, whence devices copy them
+  bool offloadResults = false;   ///< with that, results are, too
   AmpLevel amp = AmpLevel::off;
   std::string cpu = "host";
   std::string gpu = "sm_80"; ///< if devices are GPUs

@@ -247,6 +247,7 @@ LogicalResult writePlan(ModuleOp module, const std::string &input, const Options
   planOptions.sequential = options.sequential;
   planOptions.numCommunicators = options.numCommunicators;
   planOptions.offload = options.offload;
+  planOptions.offloadResults = options.offloadResults;
   auto plan = buildPlan(module, planOptions);
   if (failed(plan))
     return failure();

@@ -104,7 +104,11 @@ private:
   }
 
   void explainMemory() {
-    uint64_t slots = 0, temporaries = 0, copied = 0;
+    uint64_t slots = 0, temporaries = 0, copied = 0, results = 0;
+    for (const auto &slot : plan.slots)
+      results += slot->in_host && slot->role == plan::SlotRole::result && slot->updates < 0
+                     ? localBytes(plan, *slot)
+                     : 0;
     for (uint32_t index = 0; index < plan.buffers.size(); ++index)
       if (const plan::BufferT &buffer = *plan.buffers[index];
           buffer.view_of < 0 && hostSlotOf(plan, index) < 0)
@@ -121,8 +125,11 @@ private:
     line(slots) << "arguments and results\n";
     line(summary.stateBytes - summary.hostBytes) << "states, kept between steps\n";
     if (summary.hostBytes != 0)
-      line(summary.hostBytes) << "states in memory of the host, of which a step copies "
-                              << bytesText(double(copied)) << '\n';
+      line(summary.hostBytes) << "states in memory of the host\n";
+    if (results != 0)
+      line(results) << "results in memory of the host\n";
+    if (copied != 0)
+      line(copied) << "copied from and to the host in a step\n";
     line(plan.arena_size) << "arena, for " << bytesText(double(temporaries)) << " of temporaries\n";
     if (peak.bytes == 0)
       return;

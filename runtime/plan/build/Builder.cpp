@@ -299,7 +299,7 @@ plan::PlanT Builder::finish() {
   fillLanes(plan);
   requireTables(plan);
   if (offloads)
-    offloadStates(plan, slotBuffers, results);
+    offloadStates(plan, slotBuffers, results, offloadsResults);
   bindResults(plan, slotBuffers, results);
   if (offloads && isSequential)
     chainCommands(plan);

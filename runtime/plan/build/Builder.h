@@ -62,8 +62,11 @@ public:
   /// under way.
   void setNumCommunicators(uint32_t count) { numCommunicators = count; }
 
-  /// States are in memory of the host (Offload.h).
-  void setOffload(bool offloads) { this->offloads = offloads; }
+  /// States are in memory of the host (Offload.h); `withResults`: and so is what the step gives beside them.
+  void setOffload(bool offloads, bool withResults = false) {
+    this->offloads = offloads;
+    offloadsResults = withResults;
+  }
 
   // Commands, in program order. Lanes are chosen here: one for all computation, and those of communicators. A
   // collective of a single member becomes a copy, or nothing.
@@ -127,7 +130,7 @@ private:
   std::optional<plan::Owner> owner; // the same
   int32_t unit = -1;                // of the next commands
   bool isSequential = false;        // they are
-  bool offloads = false;
+  bool offloads = false, offloadsResults = false;
   Latest latest, before;    // now; at the end of the unit before the last one
   Latest last;              // at the end of the last unit
   bool hasComputed = false; // the unit

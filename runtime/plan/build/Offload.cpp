@@ -39,8 +39,8 @@ public:
             std::map<uint32_t, uint32_t> &results)
       : plan(plan), slotBuffers(slotBuffers), results(results), count(plan.commands.size()) {}
 
-  void run() {
-    markSlots();
+  void run(bool withResults) {
+    markSlots(withResults);
     findWriters();
     for (size_t command = 0; command < count; ++command)
       forEachBuffer(*plan.commands[command], [&](uint32_t &buffer) { read(buffer, command); });
@@ -51,10 +51,11 @@ public:
   }
 
 private:
-  /// States that have dimensions, and what updates them.
-  void markSlots() {
+  /// States that have dimensions, and what updates them; other results that callers see.
+  void markSlots(bool withResults) {
     for (const auto &slot : plan.slots)
-      if (slot->role == plan::SlotRole::state)
+      if (slot->role == plan::SlotRole::state ||
+          (withResults && slot->role == plan::SlotRole::result && !slot->hidden))
         slot->in_host = !slot->shape.empty() && localBytes(plan, *slot) != 0;
     for (const auto &slot : plan.slots)
       if (slot->updates >= 0)
@@ -66,8 +67,10 @@ private:
     writers.resize(plan.buffers.size());
     for (size_t command = 0; command < count; ++command)
       for (const Access &access : accessesOf(plan, mesh, *plan.commands[command]))
-        if (access.write)
+        if (access.write) {
           writers[access.root] = command;
+          firstWriters.try_emplace(access.root, command);
+        }
   }
 
   /// Has a command read a copy of a buffer in the host.
@@ -144,8 +147,14 @@ private:
       if (auto copy = lastCopied.find(storage); copy != lastCopied.end())
         out.place = std::max(out.place, copy->second);
       copiesOut.push_back(out);
+      if (auto first = firstWriters.find(root); first != firstWriters.end())
+        made[first->second] += plan.buffers[value]->size;
       value = storage;
     }
+    for (const Group &group : groups)
+      made.erase(group.reader);
+    for (auto [writer, bytes] : made)
+      mostMade = std::max(mostMade, bytes);
     std::ranges::sort(copiesOut, {}, [](const CopyOut &out) { return std::pair(out.place, out.slot); });
   }
 
@@ -176,14 +185,28 @@ private:
     }
     for (uint32_t index : indices)
       renumber(*commands[index], [&](uint32_t other) { return indices[other]; });
+    for (auto [command, out] : waits)
+      commands[command]->waits.emplace_back(out, plan::WaitScope::self, 0);
     plan.commands = std::move(commands);
   }
 
   void keep(size_t command) {
     indices.push_back(uint32_t(commands.size()));
+    std::optional<uint32_t> out = made.contains(command) ? lastFarBehind() : std::nullopt;
     if (plan.lanes[plan.commands[command]->lane]->kind == plan::LaneKind::compute)
       computed = indices.back();
     commands.push_back(std::move(plan.commands[command]));
+    if (out)
+      waits.emplace_back(indices.back(), *out);
+  }
+
+  /// The last copy out so far behind which come more bytes of others than one command makes.
+  std::optional<uint32_t> lastFarBehind() const {
+    uint64_t bytes = 0;
+    for (size_t i = outs.size(); i-- > 0; bytes += plan.buffers[copiesOut[i].source]->size)
+      if (bytes + plan.buffers[copiesOut[i].source]->size > mostMade)
+        return outs[i].second;
+    return std::nullopt;
   }
 
   /// A copy that people find where `near` is, the command that reads or makes its value; null if the caller
@@ -241,9 +264,13 @@ private:
   plan::PlanT &plan;
   const std::map<uint32_t, uint32_t> &slotBuffers;
   std::map<uint32_t, uint32_t> &results;
-  const size_t count;                                    // of commands
-  std::vector<std::optional<size_t>> writers;            // of each buffer that is no view, the last one
-  std::map<uint32_t, Latest> latest;                     // of each buffer in the host, the last copy
+  const size_t count;                         // of commands
+  std::vector<std::optional<size_t>> writers; // of each buffer that is no view, the last one
+  std::map<uint32_t, Latest> latest;          // of each buffer in the host, the last copy
+  std::map<uint32_t, size_t> firstWriters;    // of each such buffer, the first one, if any
+  std::map<size_t, uint64_t> made; // bytes to be copied out, by commands that begin them and read no copies
+  uint64_t mostMade = 0;           // by one of these
+  std::vector<std::pair<uint32_t, uint32_t>> waits;      // of these for copies out; by new indices
   uint64_t copied = 0;                                   // bytes, so far
   std::vector<Group> groups;                             // by ascending readers
   std::vector<CopyOut> copiesOut;                        // by ascending places
@@ -257,8 +284,8 @@ private:
 } // namespace
 
 void offloadStates(plan::PlanT &plan, const std::map<uint32_t, uint32_t> &slotBuffers,
-                   std::map<uint32_t, uint32_t> &results) {
-  Offloader(plan, slotBuffers, results).run();
+                   std::map<uint32_t, uint32_t> &results, bool withResults) {
+  Offloader(plan, slotBuffers, results).run(withResults);
 }
 
 } // namespace epl::runtime

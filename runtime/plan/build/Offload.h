@@ -17,6 +17,8 @@
 //   - A new value is copied out when it is there and what reads the old one has its copy. Copies in wait for
 //     those copies out that may have begun before the copies that they follow: their bytes are free then.
 //
+// A step that makes the first states of another one has nothing to copy in: there what makes a value that is
+// copied out, and reads no copy, waits for the copies out that are behind by more than one command makes.
 // Numbers, tensors without dimensions, stay on the card: there is nothing to gain.
 // Invariant out: of the slots in memory of the host only copies from and to the arena are left.
 
@@ -31,11 +33,12 @@
 namespace epl::runtime {
 
 /// Puts the states of a plan whose commands are in program order, but whose waits are still to be added, into
-/// memory of the host. `slotBuffers` and `results` are as for bindResults (Results.h); of results that are in
-/// the host then the value is the slot's own buffer. Commands get new indices; the caller lists the lanes
-/// anew. Needs a plan that passes the verifier's checks of tables and commands.
+/// memory of the host; `withResults`: and what it gives beside new states. `slotBuffers` and `results` are as
+/// for bindResults (Results.h); of results that are in the host then the value is the slot's own buffer.
+/// Commands get new indices; the caller lists the lanes anew. Needs a plan that passes the verifier's checks
+/// of tables and commands.
 void offloadStates(plan::PlanT &plan, const std::map<uint32_t, uint32_t> &slotBuffers,
-                   std::map<uint32_t, uint32_t> &results);
+                   std::map<uint32_t, uint32_t> &results, bool withResults);
 
 } // namespace epl::runtime
 

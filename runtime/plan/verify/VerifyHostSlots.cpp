@@ -23,9 +23,9 @@ public:
 private:
   void checkSlot(uint32_t index) {
     const plan::SlotT &slot = *plan.slots[index];
-    if (slot.in_host && slot.role != plan::SlotRole::state && slot.updates < 0)
+    if (slot.in_host && slot.role != plan::SlotRole::state && slot.role != plan::SlotRole::result)
       report.add("slot ", slotName(plan, index),
-                 " is in memory of the host, expected this of states and of results that update them");
+                 " is in memory of the host, expected this of states and of results");
     if (slot.updates < 0 || slot.in_host == plan.slots[size_t(slot.updates)]->in_host)
       return;
     report.add("slot ", slotName(plan, index), " is in memory of ", slot.in_host ? "the host" : "devices",

@@ -2,6 +2,8 @@
 // RUN: epl-plan explain %t.eplan | FileCheck %s --check-prefix=EXPLAIN
 // RUN: epl-plan verify %t.eplan | FileCheck %s --check-prefix=VERIFY
 
+// RUN: not epl-compile %s --devices=cuda:0 --offload-results -o %t.eplan 2>&1 | FileCheck %s --check-prefix=ALONE
+
 // Two layers, whose weights are states in memory of the host. The first product reads a copy; so does the second one,
 // whose weight is copied meanwhile; the update of the second one reads the same copy, as nothing larger has been copied
 // since, and its value is copied out. The number stays on the card.
@@ -23,10 +25,13 @@
 
 // EXPLAIN: memory of a device
 // EXPLAIN: 4 B states, kept between steps
-// EXPLAIN: 512 B states in memory of the host, of which a step copies 768 B
+// EXPLAIN-NEXT: 512 B states in memory of the host
+// EXPLAIN-NEXT: 768 B copied from and to the host in a step
 // EXPLAIN: 1 {{.*}} copy to the host
 
 // VERIFY: cuda:0 = data 1
+
+// ALONE: --offload-results requires --offload
 
 #id = affine_map<(d0, d1) -> (d0, d1)>
 #number = affine_map<(d0, d1) -> ()>

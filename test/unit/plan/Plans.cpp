@@ -621,8 +621,8 @@ class RandomProgram {
 public:
   explicit RandomProgram(uint64_t seed) : random(seed) {}
 
-  plan::PlanT make(bool copiesResults, bool offloads) {
-    maker.setOffload(offloads);
+  plan::PlanT make(bool copiesResults, bool offloads, bool withResults) {
+    maker.setOffload(offloads, withResults);
     makeMesh();
     for (int i = 0; i < 3; ++i)
       defined.push_back(maker.argument("s" + std::to_string(i), SlotRole::state, size));
@@ -782,7 +782,7 @@ private:
 } // namespace
 
 plan::PlanT randomPlan(uint64_t seed, bool copiesResults, bool offloads) {
-  return RandomProgram(seed).make(copiesResults, offloads);
+  return RandomProgram(seed).make(copiesResults, offloads, /*withResults=*/seed % 2 == 0);
 }
 
 } // namespace epl::runtime::test

@@ -160,7 +160,7 @@ std::vector<NamedPlan> allPlans();
 
 /// A random program on a random mesh of up to 12 ranks. With `copiesResults` its last commands copy the
 /// values of its results, and the copies are the results. With `offloads` its states are in memory of the
-/// host.
+/// host, and with every other seed its other results, too.
 plan::PlanT randomPlan(uint64_t seed, bool copiesResults = false, bool offloads = false);
 
 } // namespace epl::runtime::test

@@ -146,6 +146,28 @@ TEST(Offload, ViewsAndExchangedStates) {
   EXPECT_EQ(plan.commands.front()->action.AsCopy()->size, 32u);
 }
 
+/// What makes the first states has room for a few of them.
+TEST(Offload, ResultsAreCopiedOutOneAfterAnother) {
+  auto make = [](uint32_t count) {
+    PlanMaker maker;
+    maker.setOffload(true, /*withResults=*/true);
+    uint32_t key = maker.argument("key", SlotRole::constant, 64);
+    std::vector<uint32_t> values;
+    for (uint32_t i = 0; i < count; ++i)
+      maker.run("draw" + std::to_string(i), {key}, {values.emplace_back(maker.buffer("w", 1024))});
+    for (uint32_t value : values)
+      maker.setResult(maker.slot("w", SlotRole::result, 1024), value);
+    return maker.finish();
+  };
+  plan::PlanT plan = make(8);
+  EXPECT_TRUE(plan.slots.back()->in_host);
+  EXPECT_FALSE(plan.slots.front()->in_host);
+  EXPECT_THAT(waitsOf(plan, "draw1"), ElementsAre());
+  EXPECT_THAT(waitsOf(plan, "draw2"), ElementsAre("copy out w"));
+  EXPECT_EQ(plan.arena_size, 2u * 1024);
+  EXPECT_EQ(make(16).arena_size, 2u * 1024);
+}
+
 TEST(Offload, CommandsInOrderStayInOrder) {
   PlanMaker maker;
   maker.setOffload(true);

@@ -59,7 +59,7 @@ TEST_P(HostRule, RejectsAPlanThatBreaksIt) {
 
 const Case cases[] = {
     {"ABatch", [](PlanT &p) { p.slots[2]->in_host = true; },
-     "slot s2 \"x\" is in memory of the host, expected this of states and of results that update them"},
+     "slot s2 \"x\" is in memory of the host, expected this of states and of results"},
     {"OfAStateAlone", [](PlanT &p) { p.slots[3]->in_host = false; },
      "slot s3 \"w\" is in memory of devices, expected that of slot s0 \"w\", which it updates"},
     {"OfAResultAlone", [](PlanT &p) { p.slots[0]->in_host = false; },
