@@ -217,10 +217,11 @@ uint64_t cuda_double::computeWithCarry(const Instruction &instruction, uint64_t 
   return truncate(static_cast<uint64_t>(result), type);
 }
 
+// A register that is wider than an integer gets its sign, too.
 uint64_t cuda_double::convert(const Instruction &instruction, uint64_t bits) {
   Type to = instruction.type, from = instruction.source;
   if (from.isFloat())
-    return convertFloat(instruction, bits);
+    return to.isFloat() ? convertFloat(instruction, bits) : extend(convertFloat(instruction, bits), to);
   if (to.isFloat())
     return convertInteger(instruction, bits);
   uint64_t value = extend(bits, from);
@@ -228,7 +229,7 @@ uint64_t cuda_double::convert(const Instruction &instruction, uint64_t bits) {
     return extend(saturatedSum(to, static_cast<int64_t>(value)), to);
   if (instruction.modifiers.saturate)
     throw Unsupported("is not known with these types");
-  return truncate(value, to);
+  return extend(value, to);
 }
 
 uint64_t cuda_double::convertPair(const Instruction &instruction, uint64_t high, uint64_t low) {

@@ -49,6 +49,10 @@ TEST(MachineArithmetic, Conversions) {
   check("cvt.s64.s32", std::function<int64_t(int32_t)>([](int32_t a) { return int64_t(a); }));
   check("cvt.u64.u32", std::function<uint64_t(uint32_t)>([](uint32_t a) { return uint64_t(a); }));
   check("cvt.s32.s8", std::function<int32_t(uint32_t)>([](uint32_t a) { return int32_t(int8_t(a)); }));
+  check("cvt.s8.s32", std::function<int16_t(int32_t)>([](int32_t a) { return int16_t(int8_t(a)); }));
+  check("cvt.u8.s32", std::function<int16_t(int32_t)>([](int32_t a) { return int16_t(uint8_t(a)); }));
+  check("cvt.rzi.s8.f32",
+        std::function<int16_t(float)>([](float a) { return clampTo<int8_t>(std::trunc(a)); }));
   check("cvt.u32.u64", std::function<uint32_t(uint64_t)>([](uint64_t a) { return uint32_t(a); }));
   check("cvt.sat.s16.s32",
         std::function<int16_t(int32_t)>([](int32_t a) { return int16_t(std::clamp(a, -32768, 32767)); }));
