@@ -271,14 +271,9 @@ void StepWork::takeWorkspaces() {
       memory = allocateOn(cards, here[lane.first].card, size, "what a library works in");
 }
 
-void StepWork::enqueueCall(const Item &item, CUstream stream) const {
+CUdeviceptr StepWork::workspaceOf(const Item &item) const {
   auto workspace = workspaces.find(laneOf(item));
-  try {
-    item.calls.enqueueCall(cards->driver(), workspace == workspaces.end() ? 0 : workspace->second->pointer(),
-                           stream);
-  } catch (const Error &error) {
-    throw Error(describe(item) + ": " + error.what());
-  }
+  return workspace == workspaces.end() ? 0 : workspace->second->pointer();
 }
 
 void StepWork::takeStaging() {

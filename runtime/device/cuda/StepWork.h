@@ -69,9 +69,8 @@ public:
   }
   /// Those that are calls of the host.
   std::span<const uint32_t> hostItems() const { return hosts; }
-  /// Enqueues the call of a library or of the host that an item is, if it is one. Throws Error that names the
-  /// command if that fails.
-  void enqueueCall(const Item &item, CUstream stream) const;
+  /// What the library's call of an item works in; 0 of what needs nothing.
+  CUdeviceptr workspaceOf(const Item &item) const;
   /// What is sent is on none of the rank's lanes.
   LaneOfRank laneOf(const Item &item) const;
   /// "command "matmul" of step.py:3 on rank 1"

@@ -1,5 +1,7 @@
 #include "runtime/device/cuda/pieces/NodeCalls.h"
 
+#include "runtime/Error.h"
+
 namespace epl::runtime::cuda {
 
 /// The node that was captured last from a stream.
@@ -28,7 +30,11 @@ CUresult NodeCalls::enqueueKernels(const std::vector<KernelCall> &kernels, CUstr
 CUresult NodeCalls::enqueueBehind(const StepWork::Item &item, CUstream stream, Taken *taken) const {
   if (CUresult result = enqueueKernels(item.calls.kernels, stream, taken); result != CUDA_SUCCESS)
     return result;
-  work.enqueueCall(item, stream);
+  try {
+    item.calls.enqueueCall(api, work.workspaceOf(item), stream);
+  } catch (const Error &error) {
+    throw Error(work.describe(item) + ": " + error.what());
+  }
   return CUDA_SUCCESS;
 }
 
