@@ -361,6 +361,22 @@ def Epl_ConvolutionAttr : Epl_Attr<"Convolution", "convolution"> {
   let genVerifyDecl = 1;
 }
 
+def Epl_AttentionAttr : Epl_Attr<"Attention", "attention"> {
+  let summary = "a product that a library may compute as attention, with the two launches before it";
+  let description = [{
+    The kernel multiplies `p`, its first input, by `v`, the second one, where a launch has made `p` of the product
+    `q k^T` of its last two inputs: `p = softmax(scale * q k^T)` along rows, rounded to the type of `v`. With `causal`
+    row i has its first i + 1 columns alone. All of these launches are one call of a library on a GPU, if it takes
+    that: then nobody makes `p`, which has no other reader.
+
+    Constraints:
+    - (C1) `scale` is an f32, and finite.
+  }];
+  let parameters = (ins "::mlir::FloatAttr":$scale, "bool":$causal);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
 def Epl_CopyAttr : Epl_Attr<"Copy", "copy"> {
   let summary = "bytes of an input that a result takes as they are";
   let description = [{

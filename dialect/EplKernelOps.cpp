@@ -37,6 +37,12 @@ LogicalResult ConvolutionAttr::verify(function_ref<InFlightDiagnostic()> emitErr
   return success();
 }
 
+LogicalResult AttentionAttr::verify(function_ref<InFlightDiagnostic()> emitError, FloatAttr scale, bool) {
+  if (!scale.getType().isF32() || !scale.getValue().isFinite()) // (C1)
+    return emitError() << "the scale of attention is " << scale << ", expected a finite number of f32";
+  return success();
+}
+
 LogicalResult ClusterOp::verify() {
   Block &body = getBody().front();
   if (failed(

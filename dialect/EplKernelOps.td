@@ -48,6 +48,7 @@ def Epl_KernelOp : Epl_Op<"kernel", [Epl_KernelLevel, IsolatedFromAbove, Symbol,
     - `epilogue`: what that call does with the product: it adds the last input, or applies a function.
     - `convolution`: the call of a library of convolutions that may run it on a GPU; where there is none, or where it
       does not take it, the kernel's code does.
+    - `attention`: the product is the end of attention, which a library of GPUs may compute as a whole.
     - `symbol`: its entry in the binary, if that is not called as the kernel is: kernels may be the same code.
     - `grids`: how many threads of a GPU run it, and what each does. A kernel of several grids has as many phases,
       which run one after another; the entry of phase p > 0 is that of the kernel followed by `$p`.
@@ -76,6 +77,7 @@ def Epl_KernelOp : Epl_Op<"kernel", [Epl_KernelLevel, IsolatedFromAbove, Symbol,
                        OptionalAttr<DenseI32ArrayAttr>:$in_place, OptionalAttr<I64Attr>:$flops,
                        OptionalAttr<Epl_GemmAttr>:$gemm, OptionalAttr<Epl_EpilogueAttr>:$epilogue,
                        OptionalAttr<Epl_ConvolutionAttr>:$convolution,
+                       OptionalAttr<Epl_AttentionAttr>:$attention,
                        OptionalAttr<StrAttr>:$symbol,
                        OptionalAttr<TypedArrayAttrBase<Epl_GridAttr, "array of grids">>:$grids,
                        OptionalAttr<TypedArrayAttrBase<Epl_CopyAttr, "array of copies">>:$copies);

@@ -113,6 +113,24 @@ LogicalResult PlanBuilder::addResult(unsigned index) {
 // Commands
 //===----------------------------------------------------------------------===//
 
+/// The launch that makes a value, through views.
+static LaunchOp getProducer(Value value) {
+  while (isa<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
+  return value.getDefiningOp<LaunchOp>();
+}
+
+/// What a launch is the end of; its kernel says that launches of the same task have made its first operand.
+std::unique_ptr<plan::AttentionT> PlanBuilder::getAttention(LaunchOp launch, AttentionAttr attr) const {
+  LaunchOp softmax = getProducer(launch.getInputs()[0]);
+  auto made = std::make_unique<plan::AttentionT>();
+  made->softmax = commands.at(softmax);
+  made->scores = commands.at(getProducer(softmax.getInputs()[0]));
+  made->scale = attr.getScale().getValue().convertToFloat();
+  made->causal = attr.getCausal();
+  return made;
+}
+
 void PlanBuilder::addContraction(LaunchOp launch, KernelOp kernel, GemmAttr gemm, WorkAttr work) {
   auto type = cast<RankedTensorType>(launch.getResult(0).getType());
   Type input = getElementTypeOrSelf(launch.getInputs()[0]);
@@ -137,10 +155,13 @@ void PlanBuilder::addContraction(LaunchOp launch, KernelOp kernel, GemmAttr gemm
   ArrayRef<int64_t> batch = gemm.getBatch();
   for (size_t i = 0; i + 3 < batch.size(); i += 4)
     contract.batch.emplace_back(batch[i], batch[i + 1], batch[i + 2], batch[i + 3]);
+  if (AttentionAttr attention = kernel.getAttentionAttr())
+    contract.attention = getAttention(launch, attention);
   if (gemm.getAccumulate())
     beginSum(launch, contract, work);
   else
     contract.c = addBuffer(launch.getResult(0), type, kernel.getSymName());
+  commands[launch] = builder.nextCommand();
   builder.contract(getInfo(launch, kernel.getSymName(), work), std::move(contract));
 }
 
@@ -183,6 +204,7 @@ LogicalResult PlanBuilder::addLaunch(LaunchOp launch, WorkAttr work) {
     operands.push_back(addBuffer(result, cast<RankedTensorType>(result.getType()), kernel.getSymName()));
   if (entry->workspace > 0)
     operands.push_back(builder.addBuffer((kernel.getSymName() + ".workspace").str(), entry->workspace));
+  commands[launch] = builder.nextCommand();
   builder.launch(getInfo(launch, kernel.getSymName(), work), entry->index, std::move(operands));
   return success();
 }

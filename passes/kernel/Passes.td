@@ -229,6 +229,27 @@ def MatchConvolutions : Pass<"epl-match-convolutions", "::mlir::ModuleOp"> {
   }];
 }
 
+def MatchAttention : Pass<"epl-match-attention", "::mlir::ModuleOp"> {
+  let summary = "Finds the products that a library of GPUs runs as attention, with what is before them";
+  let description = [{
+    A product `p v` in bf16 or f16 gets `attention` and q and k as further inputs, if `p` is a softmax along rows of
+    `q k^T`, in f32, scaled by a constant, with a causal mask or none, and nobody else reads `p` or what it is made of.
+    All launches stay: they are what runs where there is no library.
+
+    ```mlir
+    %0 = epl.launch @k0_matmul(%q, %k) : (tensor<4x32x2x16xbf16>, tensor<4x32x2x16xbf16>) -> tensor<4x2x32x32xf32>
+    %1 = epl.launch @k1_exp_mul(%0) : (tensor<4x2x32x32xf32>) -> tensor<4x2x32x32xbf16>
+    %2 = epl.launch @k2_matmul(%1, %v) : (tensor<4x2x32x32xbf16>, tensor<4x32x2x16xbf16>) -> tensor<4x32x2x16xbf16>
+    ```
+    becomes
+    ```mlir
+    %2 = epl.launch @k2_matmul_attention(%1, %v, %q, %k) : ...
+    epl.kernel @k2_matmul_attention contraction { ... }
+        {attention = #epl.attention<scale = 2.500000e-01 : f32, causal = true>, gemm = #epl.gemm<...>}
+    ```
+  }];
+}
+
 def LowerKernels : Pass<"epl-lower-kernels", "::mlir::ModuleOp"> {
   let summary = "Gives each kernel its loop nest";
   let description = [{

@@ -31,6 +31,7 @@ void mlir::epl::buildCodegenPipeline(OpPassManager &pm, const CodegenOptions &op
   if (!options.gpu.empty()) {
     pm.addPass(createFoldEpilogues());
     pm.addPass(createMatchConvolutions());
+    pm.addPass(createMatchAttention());
   }
   LowerKernelsOptions lower;
   lower.cpu = options.cpu;

@@ -94,7 +94,7 @@ def test_it_is_said_once_what_to_install(tmp_path: Path) -> None:
         config=None,
     )
     said = run_on(2, code, tmp_path, EPL_CUDNN="")
-    lines = [line for line in said.splitlines() if "convolutions on GPUs take code" in line]
+    lines = [line for line in said.splitlines() if "convolutions and attention on GPUs take code" in line]
     assert len(lines) == 1
     assert "pip install nvidia-cudnn-cu13, or name it in EPL_CUDNN" in lines[0]
 

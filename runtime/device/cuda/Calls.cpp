@@ -15,6 +15,7 @@ static constexpr uint64_t kMostRows = 65535;
 size_t Calls::workspaceBytes() const {
   return product         ? product->workspaceBytes()
          : convolution   ? convolution->workspaceBytes()
+         : attention     ? attention->workspaceBytes()
          : factorization ? factorization->workspaceBytes()
                          : 0;
 }
@@ -22,6 +23,7 @@ size_t Calls::workspaceBytes() const {
 const void *Calls::choice() const {
   return product         ? product->choice()
          : convolution   ? convolution->choice()
+         : attention     ? attention->choice()
          : factorization ? factorization->choice()
                          : nullptr;
 }
@@ -32,6 +34,8 @@ void Calls::enqueueCall(const Driver &api, CUdeviceptr workspace, CUstream strea
       throw Error("cublasLt fails with status " + std::to_string(int(status)));
   if (convolution)
     convolution->enqueue(workspace, stream);
+  if (attention)
+    attention->enqueue(workspace, stream);
   if (factorization)
     factorization->enqueue(workspace, stream);
   if (copy)
@@ -166,7 +170,7 @@ KernelCall CallMaker::widen(plan::ElementType type, CUdeviceptr from, CUdevicept
 /// result is one of f32.
 bool CallMaker::convolve(const plan::LaunchT &launch, const plan::KernelT &kernel,
                          const PlaceOfCommand &place, const MoveAddresses &addresses, Calls &calls) {
-  std::shared_ptr<const ConvolutionLibrary> library = images.convolutions(place.card);
+  std::shared_ptr<const CudnnLibrary> library = images.cudnn(place.card);
   if (!library)
     return false;
   plan::ConvolutionT convolution = *kernel.convolution;
@@ -191,6 +195,27 @@ bool CallMaker::convolve(const plan::LaunchT &launch, const plan::KernelT &kerne
   if (calls.convolution)
     calls.kernels = std::move(before);
   return calls.convolution.has_value();
+}
+
+/// What the library does for the attention that a contraction ends; nothing if it does not take it.
+std::optional<AttentionCall> CallMaker::attend(const plan::ContractT &contract, const PlaceOfCommand &place,
+                                               const MoveAddresses &addresses) const {
+  std::shared_ptr<const CudnnLibrary> library = images.cudnn(place.card);
+  if (!library)
+    return std::nullopt;
+  AttentionShape shape = shapeOf(plan, contract);
+  auto addressOf = [&](const AttentionTensor &tensor) { return addresses.buffer(place.rank, tensor.buffer); };
+  return AttentionCall::make(
+      std::move(library), shape,
+      {addressOf(shape.q), addressOf(shape.k), addressOf(shape.v), addressOf(shape.o)});
+}
+
+/// Whether the library does a command's work where the attention ends that it is a part of. It asks for the
+/// addresses of that, so that it is asked again when these change.
+bool CallMaker::isAttended(const plan::CommandT &command, const PlaceOfCommand &place,
+                           const MoveAddresses &addresses) const {
+  return command.attention >= 0 &&
+         attend(*plan.commands[size_t(command.attention)]->action.AsContract(), place, addresses).has_value();
 }
 
 KernelCall CallMaker::makeList(const plan::KernelT &kernel, size_t phase, uint32_t card,
@@ -218,6 +243,8 @@ Calls CallMaker::make(const plan::CommandT &command, const PlaceOfCommand &place
                       const MoveAddresses &addresses) {
   Calls calls;
   uint32_t rank = place.rank, card = place.card;
+  if (isAttended(command, place, addresses))
+    return calls;
   if (const plan::LaunchT *action = command.action.AsLaunch()) {
     const plan::KernelT &kernel = *plan.kernels[action->kernel];
     if (kernel.factorization)
@@ -230,6 +257,8 @@ Calls CallMaker::make(const plan::CommandT &command, const PlaceOfCommand &place
     return calls;
   }
   if (const plan::ContractT *action = command.action.AsContract()) {
+    if (action->attention && (calls.attention = attend(*action, place, addresses)))
+      return calls;
     ProductOperands operands{addresses.buffer(rank, action->a), addresses.buffer(rank, action->b),
                              addresses.buffer(rank, action->c),
                              action->has_bias ? addresses.buffer(rank, action->bias) : 0};

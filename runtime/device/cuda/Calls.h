@@ -68,12 +68,13 @@ struct Calls {
   std::unique_ptr<HostCall> host;
   std::optional<ProductCall> product;
   std::optional<ConvolutionCall> convolution;
+  std::optional<AttentionCall> attention;
   std::optional<FactorizationCall> factorization;
   std::optional<HostCopy> copy;
 
   bool isEmpty() const { return kernels.empty() && isOwn(); }
   /// Whether all of it is kernels of ours, whose arguments a graph can be given anew.
-  bool isOwn() const { return !host && !product && !convolution && !factorization && !copy && !transfer; }
+  bool isOwn() const { return !host && !product && !convolution && !attention && !factorization && !copy && !transfer; }
   /// Whether it may be captured into a graph, but for what it transfers.
   bool isCapturable() const { return !factorization || factorization->isCapturable(); }
   /// Bytes of memory that a library works in, which no other call may use meanwhile.
@@ -125,6 +126,10 @@ private:
                    uint32_t card) const;
   void factorize(const plan::LaunchT &launch, const plan::KernelT &kernel, const PlaceOfCommand &place,
                  const MoveAddresses &addresses, Calls &calls) const;
+  std::optional<AttentionCall> attend(const plan::ContractT &contract, const PlaceOfCommand &place,
+                                      const MoveAddresses &addresses) const;
+  bool isAttended(const plan::CommandT &command, const PlaceOfCommand &place,
+                  const MoveAddresses &addresses) const;
   KernelCall launch(const plan::LaunchT &launch, const plan::KernelT &kernel, size_t phase,
                     const PlaceOfCommand &place, const MoveAddresses &addresses) const;
   KernelCall contract(const plan::ContractT &contract, const ProductOperands &operands,

@@ -26,22 +26,24 @@ static bool multiplies(const plan::PlanT &plan) {
   });
 }
 
-static bool convolves(const plan::PlanT &plan) {
+/// Whether a plan has something for cuDNN.
+static bool convolvesOrAttends(const plan::PlanT &plan) {
   return std::ranges::any_of(meshPlansOf(plan), [](const plan::PlanT *part) {
     return std::ranges::any_of(part->kernels,
-                               [](const auto &kernel) { return kernel->convolution != nullptr; });
+                               [](const auto &kernel) { return kernel->convolution != nullptr; }) ||
+           std::ranges::any_of(part->commands, [](const auto &command) { return command->attention >= 0; });
   });
 }
 
 Images::Images(std::shared_ptr<const Cards> shared, const plan::PlanT &plan) : cards(std::move(shared)) {
-  bool hasProducts = multiplies(plan), hasConvolutions = convolves(plan);
+  bool hasProducts = multiplies(plan), usesCudnn = convolvesOrAttends(plan);
   FactorizationLibrary::Needs needs = FactorizationLibrary::needsOf(plan);
   for (uint32_t card = 0; card < cards->size(); ++card) {
     cards->use(card);
     loadPlan(card, plan);
     ownModules.push_back(load(card, ownKernels(), "the kernels that move data"));
     productLibraries.push_back(hasProducts ? ProductLibrary::open(cards, card) : nullptr);
-    convolutionLibraries.push_back(hasConvolutions ? ConvolutionLibrary::open(cards, card) : nullptr);
+    cudnnLibraries.push_back(usesCudnn ? CudnnLibrary::open(cards, card) : nullptr);
     factorizationLibraries.push_back(FactorizationLibrary::open(cards, card, needs));
   }
 }

@@ -4,6 +4,7 @@
 
 #include "runtime/device/cuda/Cards.h"
 #include "runtime/device/cuda/Handles.h"
+#include "runtime/device/cuda/attention/Attention.h"
 #include "runtime/device/cuda/convolutions/Convolutions.h"
 #include "runtime/device/cuda/factorizations/FactorizationLibrary.h"
 #include "runtime/device/cuda/products/Products.h"
@@ -39,10 +40,10 @@ public:
     cards->use(card);
     return factorizationLibraries[card];
   }
-  /// The same for its convolutions.
-  std::shared_ptr<const ConvolutionLibrary> convolutions(uint32_t card) const {
+  /// The same for its convolutions and attention.
+  std::shared_ptr<const CudnnLibrary> cudnn(uint32_t card) const {
     cards->use(card);
-    return convolutionLibraries[card];
+    return cudnnLibraries[card];
   }
 
 private:
@@ -55,7 +56,7 @@ private:
   std::vector<Module> modules, ownModules; // of each card; null if the plan has no kernels
   // Of each card:
   std::vector<std::shared_ptr<const ProductLibrary>> productLibraries;
-  std::vector<std::shared_ptr<const ConvolutionLibrary>> convolutionLibraries;
+  std::vector<std::shared_ptr<const CudnnLibrary>> cudnnLibraries;
   std::vector<std::shared_ptr<const FactorizationLibrary>> factorizationLibraries;
   mutable std::mutex mutex;
   mutable std::map<std::pair<CUmodule, std::string>, CUfunction> functions; // that somebody has asked for

@@ -211,6 +211,9 @@ void Builder::launch(CommandInfo info, uint32_t kernel, std::vector<uint32_t> bu
 }
 
 void Builder::contract(CommandInfo info, plan::ContractT contract) {
+  if (contract.attention)
+    for (uint32_t part : {contract.attention->scores, contract.attention->softmax})
+      plan.commands.at(part)->attention = int32_t(plan.commands.size());
   add(std::move(info), lane(plan::LaneKind::compute, -1), std::move(contract));
 }
 

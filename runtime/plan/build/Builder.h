@@ -67,6 +67,8 @@ public:
     this->offloads = offloads;
     offloadsResults = withResults;
   }
+  /// The index of the next command.
+  uint32_t nextCommand() const { return uint32_t(plan.commands.size()); }
 
   // Commands, in program order. Lanes are chosen here: one for all computation, and those of communicators. A
   // collective of a single member becomes a copy, or nothing.
@@ -75,6 +77,7 @@ public:
   /// The commands that are added from now on run on these ranks only; none: on all.
   void setOwner(std::optional<plan::Owner> owner) { this->owner = owner; }
   void launch(CommandInfo info, uint32_t kernel, std::vector<uint32_t> buffers);
+  /// Where it has an attention, the commands that this names are told of it.
   void contract(CommandInfo info, plan::ContractT contract);
   /// Copies a part, or all of `source`.
   void copy(CommandInfo info, plan::CopyT copy);

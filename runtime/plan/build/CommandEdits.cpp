@@ -53,6 +53,12 @@ void renumber(plan::CommandT &command, const std::function<uint32_t(uint32_t)> &
     reduce->gather = indexOf(reduce->gather);
   if (plan::GatherPartsT *gather = command.action.AsGatherParts())
     gather->reduce = indexOf(gather->reduce);
+  if (plan::ContractT *contract = command.action.AsContract(); contract && contract->attention) {
+    contract->attention->scores = indexOf(contract->attention->scores);
+    contract->attention->softmax = indexOf(contract->attention->softmax);
+  }
+  if (command.attention >= 0)
+    command.attention = int32_t(indexOf(uint32_t(command.attention)));
 }
 
 } // namespace epl::runtime

@@ -34,11 +34,17 @@ std::vector<Access> accesses(const plan::PlanT &plan, const plan::LaunchT &launc
   return result;
 }
 
-std::vector<Access> accesses(const plan::ContractT &contract) {
+/// An operand of a contraction that a command reads as its operand `number`, or writes.
+Access operandAccess(const plan::ContractT &contract, ContractOperand operand, uint32_t buffer, bool write,
+                     uint32_t number) {
+  Access result{.buffer = buffer, .write = write, .operand = write ? 0 : number};
+  stridedRanges(dimsOf(contract, operand), elementBytes(typeOf(contract, operand)), result.ranges);
+  return result;
+}
+
+std::vector<Access> accesses(const plan::PlanT &plan, const plan::ContractT &contract) {
   auto access = [&](uint32_t buffer, bool write, ContractOperand operand) {
-    Access result{.buffer = buffer, .write = write, .operand = write ? 0 : uint32_t(operand)};
-    stridedRanges(dimsOf(contract, operand), elementBytes(typeOf(contract, operand)), result.ranges);
-    return result;
+    return operandAccess(contract, operand, buffer, write, uint32_t(operand));
   };
   std::vector<Access> result{access(contract.a, false, ContractOperand::a),
                              access(contract.b, false, ContractOperand::b)};
@@ -46,6 +52,12 @@ std::vector<Access> accesses(const plan::ContractT &contract) {
     result.push_back(access(contract.c, false, ContractOperand::c));
   if (contract.has_bias)
     result.push_back(access(contract.bias, false, ContractOperand::bias));
+  if (contract.attention) { // a library computes it of q and k
+    const plan::ContractT &scores = *plan.commands[contract.attention->scores]->action.AsContract();
+    uint32_t number = uint32_t(result.size());
+    result.push_back(operandAccess(scores, ContractOperand::a, scores.a, false, number));
+    result.push_back(operandAccess(scores, ContractOperand::b, scores.b, false, number + 1));
+  }
   result.push_back(access(contract.c, true, ContractOperand::c));
   return result;
 }
@@ -199,7 +211,7 @@ static std::vector<Access> actionAccesses(const plan::PlanT &plan, const Mesh &m
   case plan::Action::Launch:
     return accesses(plan, *action.AsLaunch());
   case plan::Action::Contract:
-    return accesses(*action.AsContract());
+    return accesses(plan, *action.AsContract());
   case plan::Action::ReducePart:
     return accesses(*action.AsReducePart());
   case plan::Action::GatherParts:
@@ -258,6 +270,12 @@ bool haveEqualGuards(const plan::CommandT &a, const plan::CommandT &b) {
   return std::ranges::equal(a.guards, b.guards, [](const plan::Guard &one, const plan::Guard &other) {
     return one.buffer() == other.buffer() && one.expected() == other.expected();
   });
+}
+
+bool haveEqualOwners(const plan::CommandT &a, const plan::CommandT &b) {
+  if (!a.owner || !b.owner)
+    return !a.owner && !b.owner;
+  return a.owner->communicator() == b.owner->communicator() && a.owner->member() == b.owner->member();
 }
 
 std::vector<RankTest> ownersOf(const plan::SlotT &slot) {

@@ -74,6 +74,8 @@ inline constexpr uint32_t firstGuard = uint32_t(1) << 31;
 
 /// Whether two commands run where the same guards hold.
 bool haveEqualGuards(const plan::CommandT &a, const plan::CommandT &b);
+/// Whether the same ranks run both, as far as owners say.
+bool haveEqualOwners(const plan::CommandT &a, const plan::CommandT &b);
 
 /// The ranks that have storage of a slot.
 std::vector<RankTest> ownersOf(const plan::SlotT &slot);

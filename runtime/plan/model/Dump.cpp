@@ -426,13 +426,16 @@ private:
         << contract.ldc;
     if (contract.activation != plan::Activation::none)
       out << ' ' << plan::EnumNameActivation(contract.activation);
-    if (contract.batch.empty())
-      return;
-    out << " batch [";
-    list(contract.batch, ", ", [&](const plan::BatchDim &dim) {
-      out << dim.extent() << ": " << dim.stride_a() << ' ' << dim.stride_b() << ' ' << dim.stride_c();
-    });
-    out << ']';
+    if (!contract.batch.empty()) {
+      out << " batch [";
+      list(contract.batch, ", ", [&](const plan::BatchDim &dim) {
+        out << dim.extent() << ": " << dim.stride_a() << ' ' << dim.stride_b() << ' ' << dim.stride_c();
+      });
+      out << ']';
+    }
+    if (const plan::AttentionT *attention = contract.attention.get())
+      out << " attention with #" << attention->scores << " and #" << attention->softmax << " scale "
+          << attention->scale << (attention->causal ? " causal" : "");
   }
 
   const plan::PlanT &plan;

@@ -77,7 +77,11 @@ public:
 
   /// `isRemote`: the message of a receive comes from another card.
   CommandTime time(const plan::CommandT &command, bool isRemote) const {
+    if (command.attention >= 0)
+      return Work{.launches = 0}.time(gpu);
     Cost cost = costOf(plan, mesh, command);
+    if (const plan::AttentionT *attention = attentionOf(command))
+      cost.flops += costOf(plan, mesh, *plan.commands[attention->scores]).flops;
     Work work;
     work.memory = share * double(bytesOf(command, cost)) / bandwidth();
     work.compute = share * double(cost.flops) / peakOf(command);
@@ -117,7 +121,8 @@ private:
       return cost.bytes;
     uint64_t bytes = 0;
     for (const Access &access : accessesOf(plan, mesh, command))
-      bytes += sectorBytes(access.ranges, access.offset);
+      if (!attentionOf(command) || access.buffer != command.action.AsContract()->a) // which nobody makes
+        bytes += sectorBytes(access.ranges, access.offset);
     return command.owner ? bytes / mesh.memberCount(command.owner->communicator()) : bytes;
   }
 
@@ -125,6 +130,12 @@ private:
   const plan::ConvolutionT *convolutionOf(const plan::CommandT &command) const {
     const plan::LaunchT *launch = command.action.AsLaunch();
     return launch ? plan.kernels[launch->kernel]->convolution.get() : nullptr;
+  }
+
+  /// The attention that a command ends, or null.
+  static const plan::AttentionT *attentionOf(const plan::CommandT &command) {
+    const plan::ContractT *contract = command.action.AsContract();
+    return contract ? contract->attention.get() : nullptr;
   }
 
   /// Operations a second.

@@ -10,8 +10,11 @@
 //   parallelism  bytes * latency of memory / (threads * 32): a thread has two accesses of 16 bytes on their
 //                way, as the fast forms have (docs/design.md, "Code for GPUs"); of kernels with few threads
 //                (Little's law)
-//   compute      ranks * flops / rate: of products and convolutions that of their type, f16 and bf16 in tensor
-//                cores, f32 in CUDA cores; of other kernels that of f32, or a multiply-add in each cycle of a thread, if few
+//   compute      ranks * flops / rate: of products and convolutions that of their type, f16 and bf16 in
+//   tensor
+//                cores, f32 in CUDA cores; of other kernels that of f32, or a multiply-add in each cycle of a
+//                thread, if few Attention is one call: its last command multiplies for both products, without
+//                the softmax between them, and the others take no time
 //   link         latency + ranks * received bytes / bandwidth, where members are on several cards, of what
 //                comes from other cards. Where each member has a card of its own an all-reduce is one call of
 //                NCCL: its first half takes the time of both, its second none. Of copies of slots in memory

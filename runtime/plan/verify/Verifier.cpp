@@ -25,7 +25,7 @@ std::vector<std::string> verifyTables(const plan::PlanT &plan) {
 }
 
 std::vector<std::string> verifyPart(const plan::PlanT &part) {
-  return runStages(part, {checkTables, checkCommands, checkHalves, checkHostSlots, checkLayout, checkUnits,
+  return runStages(part, {checkTables, checkCommands, checkHalves, checkHostSlots, checkAttention, checkLayout, checkUnits,
                           checkBranches, checkOwners, proveMemory});
 }
 

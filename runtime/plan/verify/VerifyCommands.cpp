@@ -152,8 +152,17 @@ private:
     checkOperand(contract, ContractOperand::b, contract.b, "b");
     checkOperand(contract, ContractOperand::c, contract.c, "c");
     checkEpilogue(contract);
+    if (contract.attention)
+      checkScores(*contract.attention);
     if (good && !isInjective(dimsOf(contract, ContractOperand::c)))
       fail(" writes elements of c more than once");
+  }
+
+  /// What the end of attention reads is what that contraction reads, which must be right for that.
+  void checkScores(const plan::AttentionT &attention) {
+    if (attention.scores >= index || !plan.commands[attention.scores]->action.AsContract())
+      return fail(" names command ", attention.scores, " as its scores, expected a contraction before it");
+    good &= !report.failed();
   }
 
   void checkEpilogue(const plan::ContractT &contract) {

@@ -11,12 +11,6 @@
 namespace epl::runtime {
 namespace {
 
-bool areEqual(const plan::Owner *a, const plan::Owner *b) {
-  if (!a || !b)
-    return !a && !b;
-  return a->communicator() == b->communicator() && a->member() == b->member();
-}
-
 bool areEqual(const std::vector<plan::ReducedTensorT> &reduced,
               const std::vector<plan::GatheredTensorT> &gathered) {
   return std::ranges::equal(reduced, gathered, [](const auto &one, const auto &other) {
@@ -32,7 +26,7 @@ const char *differenceOf(const plan::CommandT &first, const plan::CommandT &seco
     return "other members";
   if (!haveEqualGuards(first, second))
     return "other guards";
-  if (!areEqual(first.owner.get(), second.owner.get()))
+  if (!haveEqualOwners(first, second))
     return "another owner";
   return areEqual(reduce.tensors, gather.tensors) ? nullptr : "other tensors";
 }

@@ -121,8 +121,8 @@ private:
       size_t index = out - kernel.num_inputs;
       return index < kernel.num_outputs && kernel.in_place[index] == int32_t(in);
     }
-    if (action.AsContract())
-      return in == 2; // accumulation: c itself
+    if (const plan::ContractT *contract = action.AsContract())
+      return contract->accumulate && in == 2; // c itself
     return (action.AsReducePart() || action.AsReduceToRoot()) && input.operand == output.operand;
   }
 

@@ -100,3 +100,8 @@ func.func @no_sample(%x: tensor<2x0x4xf32> {epl.caller_shape = array<i64: 0, 4>}
 module attributes {test.owners = [
     #epl.owner<"data" = 1>, #epl.sharding<@mesh, [{}], owner = <"data" = 1>>,
     #epl.sharding<@mesh, [{"model"}], partial = sum{"rows"}, owner = <"data" = 0>>]} {}
+
+// -----
+
+// CHECK: test.attention = #epl.attention<scale = 1.250000e-01 : f32, causal = true>
+module attributes {test.attention = #epl.attention<scale = 1.250000e-01 : f32, causal = true>} {}

@@ -295,3 +295,15 @@ module attributes {test.convolution = #epl.convolution<output, operands = [0, 1,
 // (C2) of #epl.convolution
 // expected-error@+1 {{extents, strides and dilations of a convolution are positive}}
 module attributes {test.convolution = #epl.convolution<output, operands = [0, 1, 2], flips = false, accumulate = false, samples = [1, 0, 0, 0], groups = [1, 0, 0, 0], channels = [1, 0, 0, 0], features = [1, 0, 0, 0], axes = [5, 4, 2, 1, 1, 1, 1, 1, -1, 0]>} {}
+
+// -----
+
+// (C1) of #epl.attention
+// expected-error@+1 {{the scale of attention is 0x7F800000 : f32, expected a finite number of f32}}
+module attributes {test.attention = #epl.attention<scale = 0x7F800000 : f32, causal = true>} {}
+
+// -----
+
+// (C1) of #epl.attention
+// expected-error@+1 {{expected a finite number of f32}}
+module attributes {test.attention = #epl.attention<scale = 1.0 : f64, causal = false>} {}

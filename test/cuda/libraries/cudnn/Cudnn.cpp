@@ -1,16 +1,20 @@
 //===- Cudnn.cpp - A stand-in of cuDNN ----------------------------------------------===//
 //
-// libcudnn.so.9 for the stand-in of the driver, on which its kernels run: what a convolution reads and writes
-// is looked at like what every kernel does. It refuses what the library refuses: attributes of other
-// descriptors or types, descriptors that are not final, extents that do not fit, addresses that are not
-// aligned as was promised, a workspace that is missing. Of an operation it has three engines: one whose sums
-// have no order, one that takes f32 as 10 bits of mantissa, and one that does neither.
+// libcudnn.so.9 for the stand-in of the driver, on which its kernels run: what a convolution or attention
+// reads and writes is looked at like what every kernel does. It refuses what the library refuses: attributes
+// of other descriptors or types, descriptors that are not final, extents that do not fit, addresses that are
+// not aligned as was promised, a workspace that is missing. Of a convolution it has three engines: one whose
+// sums have no order, one that takes f32 as 10 bits of mantissa, and one that does neither; of attention
+// (AttentionGraph.h) one whose sums have no order and one whose sums do; of other graphs none.
 //
 // EPL_CUDNN_REAL names the real library, if it is there, and EPL_CUDNN_DEVICE a file that describes a device:
 // its descriptors get the same values, what it refuses is refused, and its engines are those that there are.
 //
 //===----------------------------------------------------------------------===//
 
+#include "test/cuda/libraries/cudnn/AttendArguments.h"
+#include "test/cuda/libraries/cudnn/AttendKernels.h"
+#include "test/cuda/libraries/cudnn/AttentionGraph.h"
 #include "test/cuda/libraries/cudnn/ConvolveArguments.h"
 #include "test/cuda/libraries/cudnn/ConvolveKernels.h"
 #include "test/cuda/libraries/cudnn/Real.h"
@@ -20,6 +24,9 @@
 #include <algorithm>
 
 using namespace epl::runtime::cuda::dnn;
+using cudnn_double::AttendArguments;
+using cudnn_double::AttendTensor;
+using cudnn_double::AttentionGraph;
 using cudnn_double::ConvolveArguments;
 using cudnn_double::OperationNames;
 using cudnn_double::Real;
@@ -28,7 +35,7 @@ using cudnn_double::TensorArguments;
 namespace epl::runtime::cuda::dnn {
 
 struct HandleT {
-  CUmodule module;
+  CUmodule convolutions, attention;
   CUstream stream = nullptr;
   std::map<std::string, CUfunction> functions; ///< that have been used: each is loaded by its first launch
 };
@@ -47,6 +54,13 @@ Status refuse(Status status, std::string why) {
 
 /// The notes of the engines that heuristics have, likely ones first.
 std::vector<std::vector<NumericalNote>> enginesOf(const DescriptorT &heuristics) {
+  const DescriptorT &graph = heuristics.at(Attribute::heuristicsGraph);
+  bool isConvolution = graph.list<Descriptor>(Attribute::graphOperations).size() == 1 &&
+                       cudnn_double::namesOf(graph.at(Attribute::graphOperations).kind);
+  if (!isConvolution && !cudnn_double::findAttention(graph))
+    return {};
+  if (!isConvolution)
+    return {{NumericalNote::tensorCore, NumericalNote::nondeterministic}, {NumericalNote::tensorCore}};
   if (heuristics.get<HeuristicsMode>(Attribute::heuristicsMode) == HeuristicsMode::fallback)
     return {{}};
   return {{NumericalNote::tensorCore, NumericalNote::nondeterministic}, {NumericalNote::tensorCore}, {}};
@@ -106,6 +120,8 @@ const char *nameOf(DataType type) {
     return "f16";
   case DataType::bf16:
     return "bf16";
+  default:
+    break;
   }
   return "unknown";
 }
@@ -140,20 +156,70 @@ void fillAxes(ConvolveArguments &arguments, const DescriptorT &convolution) {
   std::ranges::copy(convolution.list<int64_t>(Attribute::convolutionBefore), arguments.before);
 }
 
-Status launch(Handle handle, const std::string &name, ConvolveArguments arguments) {
+template <typename Arguments>
+Status launch(Handle handle, CUmodule module, const std::string &name, Arguments arguments, long elements) {
   CUfunction &function = handle->functions[name];
-  if (!function && cuModuleGetFunction(&function, handle->module, name.c_str()) != CUDA_SUCCESS)
+  if (!function && cuModuleGetFunction(&function, module, name.c_str()) != CUDA_SUCCESS)
     return refuse(Status::notSupported, "no kernel " + name);
+  auto blocks = unsigned(std::clamp<long>((elements + 127) / 128, 1, 1024));
+  void *parameters[] = {&arguments};
+  CUresult result = cuLaunchKernel(function, blocks, 1, 1, 128, 1, 1, 0, handle->stream, parameters, nullptr);
+  return result == CUDA_SUCCESS ? Status::success : refuse(Status::failed, "cuLaunchKernel fails");
+}
+
+Status launch(Handle handle, const std::string &name, const ConvolveArguments &arguments) {
   const TensorArguments &written = arguments.writes == 0   ? arguments.image
                                    : arguments.writes == 1 ? arguments.filter
                                                            : arguments.output;
   long elements = 1;
   for (long extent : written.extents)
     elements *= extent;
-  auto blocks = unsigned(std::clamp<long>((elements + 127) / 128, 1, 1024));
-  void *parameters[] = {&arguments};
-  CUresult result = cuLaunchKernel(function, blocks, 1, 1, 128, 1, 1, 0, handle->stream, parameters, nullptr);
-  return result == CUDA_SUCCESS ? Status::success : refuse(Status::failed, "cuLaunchKernel fails");
+  return launch(handle, handle->convolutions, name, arguments, elements);
+}
+
+/// An operand of attention; k, which is transposed there, as it lies.
+AttendTensor operandOf(const DescriptorT &tensor, const DescriptorT &pack, bool isTransposed = false) {
+  TensorArguments found = argumentsOf(tensor, pack);
+  AttendTensor made{found.pointer, {}};
+  std::copy_n(found.strides, 4, made.strides);
+  if (isTransposed)
+    std::swap(made.strides[2], made.strides[3]);
+  return made;
+}
+
+/// The value of a tensor that is passed by value, at an address of the host.
+std::optional<float> scalarOf(const DescriptorT &tensor, const DescriptorT &pack) {
+  auto *at = reinterpret_cast<const float *>(argumentsOf(tensor, pack).pointer);
+  return at ? std::optional(*at) : std::nullopt;
+}
+
+Status attend(Handle handle, const AttentionGraph &graph, const DescriptorT &pack) {
+  std::vector<int64_t> q = graph.q->list<int64_t>(Attribute::tensorExtents),
+                       v = graph.v->list<int64_t>(Attribute::tensorExtents);
+  std::optional<float> scale = scalarOf(*graph.scale, pack);
+  std::optional<float> mask = graph.mask ? scalarOf(*graph.mask, pack) : std::nullopt;
+  if (!scale || (graph.mask && (!mask || *mask > -1e30F)))
+    return refuse(Status::badParameter, "a pack lacks the scale, or a mask far below all scores");
+  AttendArguments arguments{operandOf(*graph.q, pack),
+                            operandOf(*graph.k, pack, true),
+                            operandOf(*graph.v, pack),
+                            operandOf(*graph.o, pack),
+                            argumentsOf(*graph.stats, pack).pointer,
+                            q[0],
+                            q[1],
+                            q[2],
+                            v[2],
+                            q[3],
+                            v[3],
+                            *scale,
+                            graph.mask != nullptr,
+                            reinterpret_cast<unsigned long>(pack.get<void *>(Attribute::packWorkspace))};
+  if (!arguments.q.pointer || !arguments.k.pointer || !arguments.v.pointer || !arguments.o.pointer ||
+      !arguments.stats || !arguments.workspace)
+    return refuse(Status::badParameter, "a pack lacks a tensor, aligned as was promised, or the workspace");
+  return launch(handle, handle->attention,
+                std::string("attend_") + nameOf(graph.q->get<DataType>(Attribute::tensorType)), arguments,
+                q[0] * q[1] * q[2] * v[3]);
 }
 
 } // namespace
@@ -161,18 +227,18 @@ Status launch(Handle handle, const std::string &name, ConvolveArguments argument
 extern "C" {
 
 Status cudnnCreate(Handle *handle) {
-  CUmodule module = nullptr;
-  std::string code(convolveKernels());
+  CUmodule convolutions = nullptr, attention = nullptr;
   if (const Real *real = Real::get(); real && real->state() != Status::success)
     return real->state();
-  if (cuModuleLoadData(&module, code.c_str()) != CUDA_SUCCESS)
+  if (cuModuleLoadData(&convolutions, std::string(convolveKernels()).c_str()) != CUDA_SUCCESS ||
+      cuModuleLoadData(&attention, std::string(attendKernels()).c_str()) != CUDA_SUCCESS)
     return Status::notInitialized;
-  *handle = new HandleT{module, nullptr, {}};
+  *handle = new HandleT{convolutions, attention, nullptr, {}};
   return Status::success;
 }
 
 Status cudnnDestroy(Handle handle) {
-  delete handle; // its module goes with the card's context
+  delete handle; // its modules go with the card's context
   return Status::success;
 }
 
@@ -236,6 +302,8 @@ Status cudnnBackendExecute(Handle handle, Descriptor plan, Descriptor pack) {
   if (!plan->isFinal || !pack->isFinal || plan->get<Handle>(Attribute::planHandle) != handle)
     return refuse(Status::badParameter, "a plan of another handle, or a descriptor that is not final");
   const DescriptorT &choice = plan->at(Attribute::planChoice);
+  if (std::optional<AttentionGraph> attention = cudnn_double::findAttention(*choice.graph))
+    return attend(handle, *attention, *pack);
   const DescriptorT &operation = choice.graph->at(Attribute::graphOperations);
   const OperationNames &names = *cudnn_double::namesOf(operation.kind);
   const DescriptorT &convolution = operation.at(names.convolution);

@@ -37,6 +37,8 @@ static std::optional<Kind> ownerOf(Attribute attribute) {
   auto isBetween = [&](Attribute first, Attribute last) {
     return int(first) <= number && number <= int(last);
   };
+  if (isBetween(Attribute::pointwiseMode, Attribute::pointwiseAxis))
+    return Kind::pointwise;
   if (isBetween(Attribute::convolutionType, Attribute::convolutionAxes))
     return Kind::convolution;
   if (isBetween(Attribute::heuristicsMode, Attribute::heuristicsGraph))
@@ -49,12 +51,22 @@ static std::optional<Kind> ownerOf(Attribute attribute) {
     return Kind::backwardImage;
   if (isBetween(Attribute::backwardFilterAlpha, Attribute::backwardFilterOutput))
     return Kind::backwardFilter;
+  if (isBetween(Attribute::pointwiseDescriptor, Attribute::pointwiseT))
+    return Kind::pointwiseOperation;
   if (isBetween(Attribute::graphHandle, Attribute::graphOperations))
     return Kind::operationGraph;
-  if (isBetween(Attribute::tensorAlignment, Attribute::tensorId))
+  if (isBetween(Attribute::tensorAlignment, Attribute::tensorIsByValue))
     return Kind::tensor;
   if (isBetween(Attribute::packIds, Attribute::packWorkspace))
     return Kind::variantPack;
+  if (attribute == Attribute::productType)
+    return Kind::product;
+  if (isBetween(Attribute::productA, Attribute::productDescriptor))
+    return Kind::productOperation;
+  if (isBetween(Attribute::reductionOperator, Attribute::reductionType))
+    return Kind::reduction;
+  if (isBetween(Attribute::reductionX, Attribute::reductionDescriptor))
+    return Kind::reductionOperation;
   return std::nullopt;
 }
 
@@ -67,8 +79,18 @@ static bool isFactor(Attribute attribute) {
 static ValueType typeOf(Attribute attribute) {
   switch (attribute) {
   case Attribute::convolutionType:
+  case Attribute::pointwiseType:
+  case Attribute::productType:
+  case Attribute::reductionType:
   case Attribute::tensorType:
     return ValueType::dataType;
+  case Attribute::pointwiseMode:
+    return ValueType::pointwiseMode;
+  case Attribute::reductionOperator:
+    return ValueType::reductionOperator;
+  case Attribute::tensorIsVirtual:
+  case Attribute::tensorIsByValue:
+    return ValueType::boolean;
   case Attribute::convolutionMode:
     return ValueType::convolutionMode;
   case Attribute::heuristicsMode:
@@ -84,6 +106,7 @@ static ValueType typeOf(Attribute attribute) {
   case Attribute::convolutionAfter:
   case Attribute::convolutionBefore:
   case Attribute::convolutionAxes:
+  case Attribute::pointwiseAxis:
   case Attribute::tensorAlignment:
   case Attribute::tensorExtents:
   case Attribute::tensorStrides:
@@ -102,8 +125,11 @@ size_t sizeOf(ValueType type) {
   case ValueType::convolutionMode:
   case ValueType::heuristicsMode:
   case ValueType::numericalNote:
+  case ValueType::pointwiseMode:
+  case ValueType::reductionOperator:
     return 4;
   case ValueType::chars:
+  case ValueType::boolean:
     return 1;
   default:
     return 8;
@@ -143,6 +169,58 @@ static std::string faultOfTensor(const DescriptorT &tensor) {
   return isSound && extents.size() >= 4 && extents.size() <= 5
              ? ""
              : "a tensor has other than 4 or 5 dimensions, or an extent or stride below 1";
+}
+
+/// Of an operation that makes one tensor of others: their extents are equal, or 1.
+static std::string faultOfOperands(const DescriptorT &operation, Attribute result,
+                                   std::initializer_list<Attribute> operands) {
+  Ints whole = operation.at(result).list<int64_t>(Attribute::tensorExtents);
+  for (Attribute operand : operands)
+    if (operation.has(operand)) {
+      Ints extents = operation.at(operand).list<int64_t>(Attribute::tensorExtents);
+      bool fits = extents.size() == whole.size();
+      for (size_t dim = 0; fits && dim < whole.size(); ++dim)
+        fits = extents[dim] == whole[dim] || extents[dim] == 1 || whole[dim] == 1;
+      if (!fits)
+        return "an operation has tensors whose extents do not fit";
+    }
+  return "";
+}
+
+/// Of what graphs of several operations are made of.
+static std::string faultOfPart(const DescriptorT &part) {
+  switch (part.kind) {
+  case Kind::pointwise:
+    return hasAll(part, {Attribute::pointwiseMode, Attribute::pointwiseType})
+               ? ""
+               : "a pointwise lacks an attribute";
+  case Kind::product:
+    return part.has(Attribute::productType) ? "" : "a product lacks its type";
+  case Kind::reduction:
+    return hasAll(part, {Attribute::reductionOperator, Attribute::reductionType})
+               ? ""
+               : "a reduction lacks an attribute";
+  case Kind::pointwiseOperation:
+    if (!hasAll(part, {Attribute::pointwiseDescriptor, Attribute::pointwiseX, Attribute::pointwiseY}))
+      return "a pointwise operation lacks an attribute";
+    return faultOfOperands(part, Attribute::pointwiseY,
+                           {Attribute::pointwiseX, Attribute::pointwiseB, Attribute::pointwiseT});
+  case Kind::reductionOperation:
+    if (!hasAll(part, {Attribute::reductionDescriptor, Attribute::reductionX, Attribute::reductionY}))
+      return "a reduction's operation lacks an attribute";
+    return faultOfOperands(part, Attribute::reductionX, {Attribute::reductionY});
+  default: {
+    if (!hasAll(part, {Attribute::productDescriptor, Attribute::productA, Attribute::productB,
+                       Attribute::productC}))
+      return "a product's operation lacks an attribute";
+    auto extentsOf = [&](Attribute name) { return part.at(name).list<int64_t>(Attribute::tensorExtents); };
+    Ints a = extentsOf(Attribute::productA), b = extentsOf(Attribute::productB),
+         c = extentsOf(Attribute::productC);
+    bool fits =
+        a.size() == 4 && b.size() == 4 && c.size() == 4 && a[2] == c[2] && a[3] == b[2] && b[3] == c[3];
+    return fits ? "" : "a product's operation has matrices that do not fit";
+  }
+  }
 }
 
 static std::string faultOfConvolution(const DescriptorT &convolution) {
@@ -202,6 +280,13 @@ std::string faultOf(const DescriptorT &descriptor) {
     return faultOfTensor(descriptor);
   case Kind::convolution:
     return faultOfConvolution(descriptor);
+  case Kind::pointwise:
+  case Kind::product:
+  case Kind::reduction:
+  case Kind::pointwiseOperation:
+  case Kind::productOperation:
+  case Kind::reductionOperation:
+    return faultOfPart(descriptor);
   case Kind::operationGraph:
     return hasAll(descriptor, {Attribute::graphHandle, Attribute::graphOperations})
                ? ""

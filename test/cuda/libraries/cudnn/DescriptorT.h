@@ -1,7 +1,7 @@
 //===- DescriptorT.h - Descriptors of the stand-in of cuDNN --------*- C++ -*-===//
 #pragma once
 
-#include "runtime/device/cuda/convolutions/Cudnn.h"
+#include "runtime/device/cuda/cudnn/Cudnn.h"
 
 #include <cstddef>
 #include <cstring>

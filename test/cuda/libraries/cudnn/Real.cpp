@@ -12,12 +12,17 @@
 
 namespace cudnn_double {
 
-/// The library in a namespace of its own: the libraries that it opens by name are those of its folder, not the
-/// stand-ins that have these names here.
+/// The library in a namespace of its own: the libraries that it opens by name are those of its folder, and a
+/// driver of its own (RealDriver.cpp), not the stand-ins that have these names here.
 static void *openApart(const std::filesystem::path &library) {
-  void *products = dlmopen(LM_ID_NEWLM, (library.parent_path() / "libcublasLt.so.13").c_str(), RTLD_NOW);
+  Dl_info own{};
+  if (dladdr(reinterpret_cast<void *>(&openApart), &own) == 0)
+    return nullptr;
+  std::filesystem::path driver = std::filesystem::path(own.dli_fname).parent_path() / "real" / "libcuda.so.1";
+  void *opened = dlmopen(LM_ID_NEWLM, driver.c_str(), RTLD_NOW);
   Lmid_t space = LM_ID_BASE;
-  if (!products || dlinfo(products, RTLD_DI_LMID, &space) != 0)
+  if (!opened || dlinfo(opened, RTLD_DI_LMID, &space) != 0 ||
+      !dlmopen(space, (library.parent_path() / "libcublasLt.so.13").c_str(), RTLD_NOW))
     return nullptr;
   return dlmopen(space, library.c_str(), RTLD_NOW);
 }

@@ -1,6 +1,6 @@
 // What we say of cuDNN beside its own headers, where they are.
 
-#include "runtime/device/cuda/convolutions/Cudnn.h"
+#include "runtime/device/cuda/cudnn/Cudnn.h"
 #include "test/unit/cuda/plugin/Forms.h"
 
 #include <cudnn.h>
@@ -103,6 +103,50 @@ static_assert(areEqual(dnn::NumericalNote::narrowsSums, CUDNN_NUMERICAL_NOTE_RED
 static_assert(areEqual(dnn::NumericalNote::fft, CUDNN_NUMERICAL_NOTE_FFT));
 static_assert(areEqual(dnn::NumericalNote::nondeterministic, CUDNN_NUMERICAL_NOTE_NONDETERMINISTIC));
 static_assert(areEqual(dnn::NumericalNote::winograd13, CUDNN_NUMERICAL_NOTE_WINOGRAD_TILE_13x13));
+
+// Of attention.
+static_assert(areEqual(dnn::Kind::pointwise, CUDNN_BACKEND_POINTWISE_DESCRIPTOR));
+static_assert(areEqual(dnn::Kind::pointwiseOperation, CUDNN_BACKEND_OPERATION_POINTWISE_DESCRIPTOR));
+static_assert(areEqual(dnn::Kind::product, CUDNN_BACKEND_MATMUL_DESCRIPTOR));
+static_assert(areEqual(dnn::Kind::productOperation, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR));
+static_assert(areEqual(dnn::Kind::reduction, CUDNN_BACKEND_REDUCTION_DESCRIPTOR));
+static_assert(areEqual(dnn::Kind::reductionOperation, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR));
+static_assert(areEqual(dnn::Attribute::pointwiseMode, CUDNN_ATTR_POINTWISE_MODE));
+static_assert(areEqual(dnn::Attribute::pointwiseType, CUDNN_ATTR_POINTWISE_MATH_PREC));
+static_assert(areEqual(dnn::Attribute::pointwiseAxis, CUDNN_ATTR_POINTWISE_AXIS));
+static_assert(areEqual(dnn::Attribute::pointwiseDescriptor, CUDNN_ATTR_OPERATION_POINTWISE_PW_DESCRIPTOR));
+static_assert(areEqual(dnn::Attribute::pointwiseX, CUDNN_ATTR_OPERATION_POINTWISE_XDESC));
+static_assert(areEqual(dnn::Attribute::pointwiseB, CUDNN_ATTR_OPERATION_POINTWISE_BDESC));
+static_assert(areEqual(dnn::Attribute::pointwiseY, CUDNN_ATTR_OPERATION_POINTWISE_YDESC));
+static_assert(areEqual(dnn::Attribute::pointwiseT, CUDNN_ATTR_OPERATION_POINTWISE_TDESC));
+static_assert(areEqual(dnn::Attribute::tensorIsVirtual, CUDNN_ATTR_TENSOR_IS_VIRTUAL));
+static_assert(areEqual(dnn::Attribute::tensorIsByValue, CUDNN_ATTR_TENSOR_IS_BY_VALUE));
+static_assert(areEqual(dnn::Attribute::productType, CUDNN_ATTR_MATMUL_COMP_TYPE));
+static_assert(areEqual(dnn::Attribute::productA, CUDNN_ATTR_OPERATION_MATMUL_ADESC));
+static_assert(areEqual(dnn::Attribute::productB, CUDNN_ATTR_OPERATION_MATMUL_BDESC));
+static_assert(areEqual(dnn::Attribute::productC, CUDNN_ATTR_OPERATION_MATMUL_CDESC));
+static_assert(areEqual(dnn::Attribute::productDescriptor, CUDNN_ATTR_OPERATION_MATMUL_DESC));
+static_assert(areEqual(dnn::Attribute::reductionOperator, CUDNN_ATTR_REDUCTION_OPERATOR));
+static_assert(areEqual(dnn::Attribute::reductionType, CUDNN_ATTR_REDUCTION_COMP_TYPE));
+static_assert(areEqual(dnn::Attribute::reductionX, CUDNN_ATTR_OPERATION_REDUCTION_XDESC));
+static_assert(areEqual(dnn::Attribute::reductionY, CUDNN_ATTR_OPERATION_REDUCTION_YDESC));
+static_assert(areEqual(dnn::Attribute::reductionDescriptor, CUDNN_ATTR_OPERATION_REDUCTION_DESC));
+static_assert(areEqual(dnn::ValueType::boolean, CUDNN_TYPE_BOOLEAN));
+static_assert(areEqual(dnn::ValueType::pointwiseMode, CUDNN_TYPE_POINTWISE_MODE));
+static_assert(areEqual(dnn::ValueType::reductionOperator, CUDNN_TYPE_REDUCTION_OPERATOR_TYPE));
+static_assert(areEqual(dnn::DataType::i32, CUDNN_DATA_INT32));
+static_assert(areEqual(dnn::DataType::boolean, CUDNN_DATA_BOOLEAN));
+static_assert(areEqual(dnn::PointwiseMode::add, CUDNN_POINTWISE_ADD));
+static_assert(areEqual(dnn::PointwiseMode::multiply, CUDNN_POINTWISE_MUL));
+static_assert(areEqual(dnn::PointwiseMode::divide, CUDNN_POINTWISE_DIV));
+static_assert(areEqual(dnn::PointwiseMode::subtract, CUDNN_POINTWISE_SUB));
+static_assert(areEqual(dnn::PointwiseMode::exp, CUDNN_POINTWISE_EXP));
+static_assert(areEqual(dnn::PointwiseMode::log, CUDNN_POINTWISE_LOG));
+static_assert(areEqual(dnn::PointwiseMode::isAtLeast, CUDNN_POINTWISE_CMP_GE));
+static_assert(areEqual(dnn::PointwiseMode::position, CUDNN_POINTWISE_GEN_INDEX));
+static_assert(areEqual(dnn::PointwiseMode::select, CUDNN_POINTWISE_BINARY_SELECT));
+static_assert(areEqual(dnn::ReductionOperator::add, CUDNN_REDUCE_TENSOR_ADD));
+static_assert(areEqual(dnn::ReductionOperator::maximum, CUDNN_REDUCE_TENSOR_MAX));
 
 #define EPL_COMPARE(name) static_assert(HaveOneForm<dnn::name, decltype(::name)>::value);
 EPL_CUDNN_FUNCTIONS(EPL_COMPARE)

@@ -76,6 +76,24 @@ public:
     contract.b = input(bytes), contract.c = output(bytes);
     Builder::contract({"product", "", ""}, contract);
   }
+  /// Of one head: products of `extent` in bf16, with a softmax between them.
+  void attend(int64_t extent) {
+    uint64_t elements = uint64_t(extent) * uint64_t(extent);
+    plan::ContractT scores, product;
+    scores.type = product.type = plan::ElementType::bf16;
+    for (plan::ContractT *each : {&scores, &product})
+      each->m = each->n = each->k = each->lda = each->ldb = each->ldc = extent;
+    scores.widens = scores.transpose_b = true;
+    scores.a = input(elements * 2), scores.b = input(elements * 2), scores.c = output(elements * 4);
+    product.attention = std::make_unique<plan::AttentionT>();
+    product.attention->scores = nextCommand();
+    Builder::contract({"scores", "", ""}, scores);
+    product.a = output(elements * 2);
+    product.attention->softmax = nextCommand();
+    run({scores.c, product.a}, 5 * int64_t(elements), 1, "softmax");
+    product.b = input(elements * 2), product.c = output(elements * 2);
+    Builder::contract({"product", "", ""}, std::move(product));
+  }
   void sum(int64_t elements) {
     plan::ReducePartT reduce;
     reduce.communicator = members;
@@ -148,6 +166,18 @@ TEST(CardTimes, OfArithmetic) {
   expect(times[0], 5 + 10'000, Limit::compute);
   expect(times[1], 5 + 64 * 64 * 64, Limit::compute);
   expect(times[2], 5 + 64 * 64 * 64 / 10.0, Limit::compute);
+}
+
+/// Nothing of what is between its products counts, where that takes longer than they do.
+TEST(CardTimes, OfAttention) {
+  Step step("cuda:0 = data 1", 1);
+  step.attend(64);
+  step.attend(16);
+  std::vector<CommandTime> times = step.times();
+  for (size_t part : {0, 1, 3, 4})
+    EXPECT_EQ(times[part].nanoseconds, 0);
+  expect(times[2], 5 + 2 * 64 * 64 * 64 / 10.0, Limit::compute);
+  expect(times[5], 5 + 4 * 16 * 16 * 2, Limit::memory);
 }
 
 /// Of 4 rows of 16 bytes that lie 64 bytes apart each is half of a sector; neighbours share them.

@@ -1,8 +1,8 @@
 // Descriptors of cuDNN, and the plan by which it runs a convolution.
-#ifndef EPL_RUNTIME_DEVICE_CUDA_CONVOLUTIONS_DESCRIPTORS_H
-#define EPL_RUNTIME_DEVICE_CUDA_CONVOLUTIONS_DESCRIPTORS_H
+#ifndef EPL_RUNTIME_DEVICE_CUDA_CUDNN_DESCRIPTORS_H
+#define EPL_RUNTIME_DEVICE_CUDA_CUDNN_DESCRIPTORS_H
 
-#include "runtime/device/cuda/convolutions/Cudnn.h"
+#include "runtime/device/cuda/cudnn/Cudnn.h"
 
 #include <optional>
 #include <span>
@@ -54,4 +54,4 @@ private:
 
 } // namespace epl::runtime::cuda::dnn
 
-#endif // EPL_RUNTIME_DEVICE_CUDA_CONVOLUTIONS_DESCRIPTORS_H
+#endif // EPL_RUNTIME_DEVICE_CUDA_CUDNN_DESCRIPTORS_H

@@ -1,4 +1,4 @@
-#include "runtime/device/cuda/convolutions/Cudnn.h"
+#include "runtime/device/cuda/cudnn/Cudnn.h"
 
 #include "runtime/device/cpu/Library.h"
 

@@ -1,8 +1,8 @@
 // The library cuDNN, found when it is needed: nothing is linked. Its headers come with a package of 500 MB,
 // so that what is used of them stands here; test/unit/cuda/plugin/CudnnTest.cpp compares it with them. Of the
 // library it is the graph API alone: descriptors, which have attributes, and are made final.
-#ifndef EPL_RUNTIME_DEVICE_CUDA_CONVOLUTIONS_CUDNN_H
-#define EPL_RUNTIME_DEVICE_CUDA_CONVOLUTIONS_CUDNN_H
+#ifndef EPL_RUNTIME_DEVICE_CUDA_CUDNN_CUDNN_H
+#define EPL_RUNTIME_DEVICE_CUDA_CUDNN_CUDNN_H
 
 #include <cuda.h>
 
@@ -21,6 +21,7 @@ enum class Status : int {
 
 /// What a descriptor describes.
 enum class Kind : int {
+  pointwise = 0,
   convolution = 1,
   engine = 2,
   engineChoice = 3,
@@ -29,14 +30,22 @@ enum class Kind : int {
   forward = 10,        // an operation, with y = x * w
   backwardFilter = 11, // dw of x and dy
   backwardImage = 12,  // dx of w and dy
+  pointwiseOperation = 13,
   operationGraph = 15,
   variantPack = 16,
   tensor = 17,
+  product = 18,
+  productOperation = 19,
+  reduction = 21,
+  reductionOperation = 22,
   deviceProperties = 38
 };
 
 /// Of descriptors; the types of values are those of `ValueType`.
 enum class Attribute : int {
+  pointwiseMode = 0,          // pointwiseMode
+  pointwiseType = 1,          // dataType: it is computed in it
+  pointwiseAxis = 9,          // int64: of positions
   convolutionType = 100,      // dataType: sums are in it
   convolutionMode = 101,      // convolutionMode
   convolutionDilations = 102, // int64, of each axis
@@ -71,6 +80,11 @@ enum class Attribute : int {
   backwardFilterFilter = 715,
   backwardFilterImage = 716,
   backwardFilterOutput = 717,
+  pointwiseDescriptor = 750, // descriptor: the pointwise that the operation does
+  pointwiseX = 751,          // y = f(x), f(x, b), or t ? x : b
+  pointwiseB = 752,
+  pointwiseY = 753,
+  pointwiseT = 758,
   graphHandle = 800,     // handle
   graphOperations = 801, // descriptors
   tensorAlignment = 900, // int64: bytes
@@ -78,16 +92,29 @@ enum class Attribute : int {
   tensorExtents = 902,   // int64
   tensorStrides = 903,   // int64: elements
   tensorId = 906,        // int64
+  tensorIsVirtual = 907, // boolean: between operations, nowhere in memory
+  tensorIsByValue = 908, // boolean: its one element is on the host
   packIds = 1000,        // int64
   packPointers = 1001,   // pointers
   packWorkspace = 1003,  // pointer
   engineNotes = 1303,    // numericalNote
-  deviceText = 2702      // chars
+  productType = 1500,    // dataType: sums are in it
+  productA = 1520,       // c = a b
+  productB = 1521,
+  productC = 1522,
+  productDescriptor = 1523,
+  reductionOperator = 1600, // reductionOperator
+  reductionType = 1601,     // dataType
+  reductionX = 1610,
+  reductionY = 1611,
+  reductionDescriptor = 1612,
+  deviceText = 2702 // chars
 };
 
 enum class ValueType : int {
   handle = 0,
   dataType = 1,
+  boolean = 2,
   int64 = 3,
   float32 = 4,
   float64 = 5,
@@ -95,11 +122,26 @@ enum class ValueType : int {
   convolutionMode = 7,
   heuristicsMode = 8,
   numericalNote = 11,
+  pointwiseMode = 14,
   descriptor = 15,
+  reductionOperator = 18,
   chars = 24
 };
 
-enum class DataType : int { f32 = 0, f64 = 1, f16 = 2, bf16 = 9 };
+enum class DataType : int { f32 = 0, f64 = 1, f16 = 2, i32 = 4, bf16 = 9, boolean = 11 };
+/// What is done with each element. `position` is where it is along an axis.
+enum class PointwiseMode : int {
+  add = 0,
+  multiply = 1,
+  divide = 6,
+  subtract = 9,
+  exp = 13,
+  log = 15,
+  isAtLeast = 303,
+  position = 501,
+  select = 601
+};
+enum class ReductionOperator : int { add = 0, maximum = 3 };
 /// Whether taps are in reverse order.
 enum class ConvolutionMode : int { flips = 0, straight = 1 };
 /// Which engines come first: what is likely fastest, or what works in any case.
@@ -159,4 +201,4 @@ struct Cudnn {
 
 } // namespace epl::runtime::cuda::dnn
 
-#endif // EPL_RUNTIME_DEVICE_CUDA_CONVOLUTIONS_CUDNN_H
+#endif // EPL_RUNTIME_DEVICE_CUDA_CUDNN_CUDNN_H

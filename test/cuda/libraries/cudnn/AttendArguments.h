@@ -1,0 +1,23 @@
+//===- AttendArguments.h - What the kernels of attention of the stand-in of cuDNN take -*- C++ -*-===//
+#pragma once
+
+namespace cudnn_double {
+
+/// A tensor of samples, heads, positions and elements: strides in elements.
+struct AttendTensor {
+  unsigned long pointer;
+  long strides[4];
+};
+
+/// o = softmax(scale * q k^T) v.
+struct AttendArguments {
+  AttendTensor q, k, v, o;
+  unsigned long stats; ///< of each row, dense: its maximum and the logarithm of its sum, added
+  long samples, heads, queries, keys;
+  long depth, width; ///< elements of q and k, of v and o
+  float scale;
+  int isCausal;
+  unsigned long workspace; ///< of 8 bytes at least
+};
+
+} // namespace cudnn_double

@@ -1,0 +1,19 @@
+//===- AttentionGraph.h - Attention as the stand-in of cuDNN recognizes it -*- C++ -*-===//
+#pragma once
+
+#include "test/cuda/libraries/cudnn/DescriptorT.h"
+
+#include <optional>
+
+namespace cudnn_double {
+
+/// The tensors of attention; k is transposed, mask is null if it has none.
+struct AttentionGraph {
+  const DescriptorT *q, *k, *v, *o, *stats, *scale, *mask;
+};
+
+/// What a graph that is final is; nothing if the library has no engine for it: other operations, in another
+/// order, or of other types and extents.
+std::optional<AttentionGraph> findAttention(const DescriptorT &graph);
+
+} // namespace cudnn_double
