@@ -74,7 +74,9 @@ struct Calls {
 
   bool isEmpty() const { return kernels.empty() && isOwn(); }
   /// Whether all of it is kernels of ours, whose arguments a graph can be given anew.
-  bool isOwn() const { return !host && !product && !convolution && !attention && !factorization && !copy && !transfer; }
+  bool isOwn() const {
+    return !host && !product && !convolution && !attention && !factorization && !copy && !transfer;
+  }
   /// Whether it may be captured into a graph, but for what it transfers.
   bool isCapturable() const { return !factorization || factorization->isCapturable(); }
   /// Bytes of memory that a library works in, which no other call may use meanwhile.

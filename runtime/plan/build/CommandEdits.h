@@ -13,7 +13,8 @@ namespace epl::runtime {
 /// Calls `visit` with each buffer index that the command holds, those of its guards among them.
 void forEachBuffer(plan::CommandT &command, const std::function<void(uint32_t &)> &visit);
 
-/// Has a command name others (those that it waits for, the other half of an all-reduce, the parts of attention) by new indices.
+/// Has a command name others (those that it waits for, the other half of an all-reduce, the parts of
+/// attention) by new indices.
 void renumber(plan::CommandT &command, const std::function<uint32_t(uint32_t)> &indexOf);
 
 } // namespace epl::runtime

@@ -27,7 +27,8 @@ public:
 
   template <typename T> OwnDescriptor &set(Attribute attribute, ValueType type, std::span<const T> values) {
     if (status == Status::success)
-      status = api->cudnnBackendSetAttribute(made, attribute, type, int64_t(values.size()), values.data());
+      status = api->cudnnBackendSetAttribute(made, attribute, type, int64_t(values.size()),
+                                             static_cast<const void *>(values.data()));
     return *this;
   }
   template <typename T> OwnDescriptor &set(Attribute attribute, ValueType type, const T &value) {

@@ -38,7 +38,7 @@ bool Graph::choose(const OwnDescriptor &graph, HeuristicsMode mode, bool takesNa
     choices.push_back(&add(Kind::engineChoice));
     raw.push_back(choices.back()->get());
   }
-  if (!ask(count, raw.data()))
+  if (!ask(count, static_cast<void *>(raw.data())))
     return false;
   choices.resize(size_t(std::min<int64_t>(count, int64_t(choices.size()))));
   return std::ranges::any_of(choices, [&](const OwnDescriptor *choice) {
@@ -54,7 +54,7 @@ bool Graph::isAccurate(const OwnDescriptor &choice, bool takesNarrow) const {
   int64_t count = 0;
   std::array<Note, 32> notes{};
   bool isKnown = api.cudnnBackendGetAttribute(choice.get(), Attribute::choiceEngine, ValueType::descriptor, 1,
-                                              &count, &raw) == Status::success &&
+                                              &count, static_cast<void *>(&raw)) == Status::success &&
                  api.cudnnBackendGetAttribute(raw, Attribute::engineNotes, ValueType::numericalNote,
                                               notes.size(), &count, notes.data()) == Status::success;
   auto found = std::span(notes).first(isKnown ? size_t(std::min<int64_t>(count, notes.size())) : 0);

@@ -186,7 +186,8 @@ TEST_F(Convolutions, AreThoseOfLoops) {
 
 /// What the library has for tensors at addresses that need not be there.
 const void *choiceFor(const std::shared_ptr<const CudnnLibrary> &library,
-                      const plan::ConvolutionT &convolution, const ConvolutionOperands &operands, bool isShort = false) {
+                      const plan::ConvolutionT &convolution, const ConvolutionOperands &operands,
+                      bool isShort = false) {
   std::optional<ConvolutionCall> call = ConvolutionCall::make(library, convolution, operands, isShort);
   return call ? call->choice() : nullptr;
 }

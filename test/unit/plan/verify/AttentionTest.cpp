@@ -43,14 +43,16 @@ uint32_t addSoftmax(PlanMaker &maker) {
   return maker.addKernel(std::move(kernel));
 }
 
-/// #0: scores of s0 and s1; #1: their softmax; #2: its product with s2. Positions are outside of heads.
-PlanT attentionPlan() {
+/// #0: scores of s0 and s1; #1: their softmax; #2: its product with s2. Positions are outside of heads. With
+/// `keepsQueries` s0 is a result, too.
+PlanT attentionPlan(bool keepsQueries = false) {
   PlanMaker maker("cuda");
   int64_t queries = kB * kQ * kH * kD * 2, keys = kB * kK * kH * kD * 2;
   uint32_t q = maker.argument("q", plan::SlotRole::batch, queries);
   uint32_t k = maker.argument("k", plan::SlotRole::batch, keys);
   uint32_t v = maker.argument("v", plan::SlotRole::batch, keys);
   uint32_t result = maker.slot("o", plan::SlotRole::result, queries);
+  uint32_t kept = keepsQueries ? maker.slot("kept", plan::SlotRole::result, queries) : 0;
   uint32_t kernel = addSoftmax(maker);
   uint32_t scores = maker.buffer("scores", kB * kH * kQ * kK * 4),
            p = maker.buffer("p", kB * kH * kQ * kK * 2);
@@ -71,6 +73,8 @@ PlanT attentionPlan() {
   second.attention->scale = 0.25F, second.attention->causal = true;
   maker.contract({.name = "o", .location = "", .work = ""}, std::move(second));
   maker.setResult(result, o);
+  if (keepsQueries)
+    maker.setResult(kept, q);
   return maker.finish();
 }
 
@@ -86,6 +90,16 @@ TEST(Attention, IsOfTensorsOfALibrary) {
   EXPECT_THAT(dumpPlan(plan), HasSubstr("attention with #0 and #1 scale 0.25 causal"));
   EXPECT_EQ(plan.commands[0]->attention, 2);
   EXPECT_EQ(plan.commands[1]->attention, 2);
+}
+
+TEST(Attention, NamesItsCommandsBehindCopiesOfResults) {
+  PlanT plan = attentionPlan(true);
+  ASSERT_EQ(plan.commands.size(), 4U);
+  EXPECT_EQ(plan.commands[0]->name, "copy kept");
+  const plan::AttentionT &attention = *plan.commands[3]->action.AsContract()->attention;
+  EXPECT_EQ(plan.commands[attention.scores]->name, "scores");
+  EXPECT_EQ(plan.commands[attention.softmax]->name, "softmax");
+  EXPECT_EQ(verifyPlan(plan), std::vector<std::string>());
 }
 
 TEST(Attention, OfOneMatrixHasOneSampleAndHead) {
