@@ -257,7 +257,9 @@ Calls CallMaker::make(const plan::CommandT &command, const PlaceOfCommand &place
     return calls;
   }
   if (const plan::ContractT *action = command.action.AsContract()) {
-    if (action->attention && (calls.attention = attend(*action, place, addresses)))
+    if (action->attention)
+      calls.attention = attend(*action, place, addresses);
+    if (calls.attention)
       return calls;
     ProductOperands operands{addresses.buffer(rank, action->a), addresses.buffer(rank, action->b),
                              addresses.buffer(rank, action->c),

@@ -156,7 +156,7 @@ enum class NumericalNote : int {
   winograd13 = 8
 };
 
-using Handle = struct HandleT *;
+using Handle = struct LibraryT *;
 using Descriptor = struct DescriptorT *;
 
 // NOLINTBEGIN(readability-identifier-naming): the library's names

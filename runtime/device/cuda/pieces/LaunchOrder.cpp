@@ -128,7 +128,8 @@ public:
       launch.gate = hasGate && i > 0 ? place : kNowhere;
       if (launch.gate != kNowhere)
         each[i] = {{}, latest(clockOf(launch.stream), gate.clock)};
-      add(std::move(launch), launch.isGate ? gate : std::move(each[i]));
+      Found found = launch.isGate ? gate : std::move(each[i]);
+      add(std::move(launch), std::move(found));
     }
   }
   void end() {

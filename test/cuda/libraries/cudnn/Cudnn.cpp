@@ -34,7 +34,7 @@ using cudnn_double::TensorArguments;
 
 namespace epl::runtime::cuda::dnn {
 
-struct HandleT {
+struct LibraryT {
   CUmodule convolutions, attention;
   CUstream stream = nullptr;
   std::map<std::string, CUfunction> functions; ///< that have been used: each is loaded by its first launch
@@ -233,7 +233,7 @@ Status cudnnCreate(Handle *handle) {
   if (cuModuleLoadData(&convolutions, std::string(convolveKernels()).c_str()) != CUDA_SUCCESS ||
       cuModuleLoadData(&attention, std::string(attendKernels()).c_str()) != CUDA_SUCCESS)
     return Status::notInitialized;
-  *handle = new HandleT{convolutions, attention, nullptr, {}};
+  *handle = new LibraryT{convolutions, attention, nullptr, {}};
   return Status::success;
 }
 
