@@ -143,6 +143,14 @@ def test_layouts_have_the_bits_of_one_device(
         run_on(4, code, tmp_path, seed)
 
 
+def drop_waits(plan: Path) -> str:
+    """What is said of a plan each of whose waits has been left out."""
+    program = ROOT / "build" / "bin" / "epl-drop-waits"
+    done = subprocess.run([program, plan], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -158,9 +166,7 @@ def test_a_wait_that_is_missing_is_found(options: list[str], tmp_path: Path) -> 
     step, *more = options
     compiler = [programs / "epl-compile", ROOT / "test" / "models" / step, *more, "-o", plan]
     subprocess.run(compiler, check=True, capture_output=True)
-    done = subprocess.run([programs / "epl-drop-waits", plan], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert ", missed 0" in done.stdout
+    assert ", missed 0" in drop_waits(plan)
 
 
 def test_arrays_are_copied_to_the_host(tmp_path: Path) -> None:
@@ -418,13 +424,11 @@ assert (np.asarray(w) == 13).all()
     assert report_of(tmp_path)["graph_launches"] == 0
 
 
-def test_a_factorization_of_the_host_takes_other_addresses(tmp_path: Path) -> None:
-    """Its copies to the host are no kernels: the graph is captured again, while batches are on their way."""
-    code = """
+FACTORS = """
 import jax, jax.numpy as jnp, numpy as np, epl
 def step(w, x):
     return jnp.linalg.cholesky(w @ w.T + x.sum() * jnp.eye(4)), x.sum()
-own = epl.parallelize(step, devices="cuda:0x2", state="w", batch="x", donate=False)
+own = epl.parallelize(step, devices="{devices}", state="w", batch="x", donate=False)
 w = expected = np.eye(4, dtype=np.float32)
 for i in range(4):
     x = np.full((2, 3), i + 1, np.float32)
@@ -432,7 +436,11 @@ for i in range(4):
     expected, _ = jax.jit(step)(expected, x)
 np.testing.assert_allclose(np.asarray(w), expected, rtol=1e-5)
 """
-    run_on(1, code, tmp_path, EPL_CUSOLVER="")
+
+
+def test_a_factorization_of_the_host_takes_other_addresses(tmp_path: Path) -> None:
+    """Its copies to the host are no kernels: the graph is captured again, while batches are on their way."""
+    run_on(1, FACTORS.format(devices="cuda:0x2"), tmp_path, EPL_CUSOLVER="")
     assert report_of(tmp_path)["graphs"] == 1
 
 

@@ -57,13 +57,17 @@ SHAPES = {
 }
 
 
-def run_step(tmp_path: Path, shape: str, devices: str = "cuda:0x2", **more: str) -> set[str]:
-    """The kernels that have computed products."""
+FIELDS = {"scale": 1, "dtype": "float32", "devices": "cuda:0x2", "config": None}
+
+
+def code_of(shape: str, **fields: str) -> str:
+    """A step that convolves; with others than `FIELDS`."""
     image, filter_, options = SHAPES[shape]
-    fields = {"options": options, "scale": 1, "dtype": "float32", "devices": devices, "config": None}
-    given = {name: more.pop(name) for name in tuple(more) if name in fields}
-    code = STEP.format(image=image, filter=filter_, **{**fields, **given})
-    run_on(2, code, tmp_path, **more)
+    return STEP.format(**{**FIELDS, "image": image, "filter": filter_, "options": options, **fields})
+
+
+def kernels_of(tmp_path: Path) -> set[str]:
+    """Those that have computed products in the last program."""
     kernels = report_of(tmp_path)["kernels"]
     return {name for name in kernels if name.startswith("convolve_") or "_matmul" in name}
 
@@ -72,27 +76,20 @@ def run_step(tmp_path: Path, shape: str, devices: str = "cuda:0x2", **more: str)
 def test_convolutions_and_their_gradients_are_the_librarys(shape: str, tmp_path: Path) -> None:
     """With the bits of JAX, as all numbers are whole; the real library, where it is, has plans for them."""
     more = {"EPL_CUDNN_REAL": str(CUDNN), "EPL_CUDNN_DEVICE": str(DEVICE)} if CUDNN.exists() else {}
-    assert run_step(tmp_path, shape, **more) == {"convolve_f32_f32"}
+    run_on(2, code_of(shape), tmp_path, **more)
+    assert kernels_of(tmp_path) == {"convolve_f32_f32"}
 
 
 @pytest.mark.parametrize("shape", ["strided", "grouped"])
 def test_without_a_library_the_plans_code_runs(shape: str, tmp_path: Path) -> None:
-    kernels = run_step(tmp_path, shape, EPL_CUDNN="")
+    run_on(2, code_of(shape), tmp_path, EPL_CUDNN="")
+    kernels = kernels_of(tmp_path)
     assert kernels
     assert all("_matmul" in name for name in kernels), kernels
 
 
 def test_it_is_said_once_what_to_install(tmp_path: Path) -> None:
-    image, filter_, options = SHAPES["plain"]
-    code = "import os\nos.dup2(1, 2)\n" + STEP.format(
-        image=image,
-        filter=filter_,
-        options=options,
-        scale=1,
-        dtype="float32",
-        devices="cuda:0-1",
-        config=None,
-    )
+    code = "import os\nos.dup2(1, 2)\n" + code_of("plain", devices="cuda:0-1")
     said = run_on(2, code, tmp_path, EPL_CUDNN="")
     lines = [line for line in said.splitlines() if "convolutions and attention on GPUs take code" in line]
     assert len(lines) == 1
@@ -100,27 +97,18 @@ def test_it_is_said_once_what_to_install(tmp_path: Path) -> None:
 
 
 def test_gradients_of_micro_batches_add_up(tmp_path: Path) -> None:
-    config = '{"pipeline.num_micro_batch": 4}'
-    assert run_step(tmp_path, "plain", config=config) == {"convolve_f32_f32"}
+    run_on(2, code_of("plain", config='{"pipeline.num_micro_batch": 4}'), tmp_path)
+    assert kernels_of(tmp_path) == {"convolve_f32_f32"}
 
 
 def test_sums_in_f32_of_16_bits_are_the_librarys(tmp_path: Path) -> None:
     """As f32 of as many bits as TF32 has."""
-    image, filter_, options = SHAPES["strided"]
-    code = STEP.format(
-        image=image,
-        filter=filter_,
-        options=options,
-        scale=1,
-        dtype="float32",
-        devices="cuda:0x2",
-        config='{"amp.level": "o1"}',
-    )
-    run_on(2, code, tmp_path)
+    run_on(2, code_of("strided", config='{"amp.level": "o1"}'), tmp_path)
     kernels = report_of(tmp_path)["kernels"]
     assert {"convolve_tf32_f32", "epl_widen_bf16"} <= set(kernels)
     assert not any("_matmul" in name for name in kernels)
 
 
 def test_bf16_is_the_librarys(tmp_path: Path) -> None:
-    assert "convolve_bf16_bf16" in run_step(tmp_path, "plain", dtype="bfloat16", scale="1 / 64")
+    run_on(2, code_of("plain", dtype="bfloat16", scale="1 / 64"), tmp_path)
+    assert "convolve_bf16_bf16" in kernels_of(tmp_path)

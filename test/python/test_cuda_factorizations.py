@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 
 from matrix_operations import GROUPS
-from test_cuda import MODEL, NIGHTLY, ROOT, pytestmark, report_of, run_on  # noqa: F401
+from test_cuda import FACTORS, MODEL, NIGHTLY, ROOT, drop_waits, pytestmark, report_of, run_on  # noqa: F401
 from test_cuda_processes import kernels, run_in
 
 HOST = {"EPL_CUSOLVER": "", "EPL_CUBLAS": ""}
@@ -64,23 +63,9 @@ def test_the_host_computes_what_no_library_does(group: str, tmp_path: Path) -> N
     assert not calls_of(set(report_of(tmp_path)["kernels"]))
 
 
-FACTORS = """
-import jax, jax.numpy as jnp, numpy as np, epl
-def step(w, x):
-    return jnp.linalg.cholesky(w @ w.T + x.sum() * jnp.eye(4)), x.sum()
-own = epl.parallelize(step, devices="cuda:0-1", state="w", batch="x", donate=False)
-w = expected = np.eye(4, dtype=np.float32)
-for i in range(4):
-    x = np.full((2, 3), i + 1, np.float32)
-    w, _ = own(w, x)
-    expected, _ = jax.jit(step)(expected, x)
-np.testing.assert_allclose(np.asarray(w), expected, rtol=1e-5)
-"""
-
-
 def test_what_is_left_to_the_host_is_said_once(tmp_path: Path) -> None:
     """With what to do, whatever number of steps and cards there is."""
-    said = run_on(2, "import os\nos.dup2(1, 2)\n" + FACTORS, tmp_path, **HOST)
+    said = run_on(2, "import os\nos.dup2(1, 2)\n" + FACTORS.format(devices="cuda:0-1"), tmp_path, **HOST)
     lines = [line for line in said.splitlines() if "are computed by the host" in line]
     assert len(lines) == 1
     assert "pip install nvidia-cusolver, or name it in EPL_CUSOLVER" in lines[0]
@@ -112,7 +97,7 @@ def test_triangular_systems_are_part_of_the_graph(donate: bool, tmp_path: Path) 
 
 
 def test_steps_of_cusolver_are_no_graph(tmp_path: Path) -> None:
-    run_on(2, FACTORS, tmp_path)
+    run_on(2, FACTORS.format(devices="cuda:0-1"), tmp_path)
     assert report_of(tmp_path)["graphs"] == 0
 
 
@@ -133,11 +118,9 @@ own.lower(model.state, model.batch(np.random.default_rng(0))).compile().save({fi
 """
     plan = tmp_path / "step.eplan"
     run_on(1, code.format(file=str(plan)), tmp_path)
-    command = [ROOT / "build" / "bin" / "epl-drop-waits", plan]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    assert ", missed 0" in done.stdout
-    assert ", found 0" not in done.stdout
+    said = drop_waits(plan)
+    assert ", missed 0" in said
+    assert ", found 0" not in said
 
 
 def test_many_small_matrices_are_the_hosts(tmp_path: Path) -> None:

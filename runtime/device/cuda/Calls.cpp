@@ -12,32 +12,9 @@ namespace epl::runtime::cuda {
 // Of blocks of the plugin's own kernels.
 static constexpr uint64_t kMostRows = 65535;
 
-size_t Calls::workspaceBytes() const {
-  return product         ? product->workspaceBytes()
-         : convolution   ? convolution->workspaceBytes()
-         : attention     ? attention->workspaceBytes()
-         : factorization ? factorization->workspaceBytes()
-                         : 0;
-}
-
-const void *Calls::choice() const {
-  return product         ? product->choice()
-         : convolution   ? convolution->choice()
-         : attention     ? attention->choice()
-         : factorization ? factorization->choice()
-                         : nullptr;
-}
-
 void Calls::enqueueCall(const Driver &api, CUdeviceptr workspace, CUstream stream) const {
-  if (product)
-    if (blas::Status status = product->enqueue(workspace, stream); status != blas::Status::success)
-      throw Error("cublasLt fails with status " + std::to_string(int(status)));
-  if (convolution)
-    convolution->enqueue(workspace, stream);
-  if (attention)
-    attention->enqueue(workspace, stream);
-  if (factorization)
-    factorization->enqueue(workspace, stream);
+  if (library)
+    library->enqueue(workspace, stream);
   if (copy)
     api.check(copy->enqueue(api, stream), "it cannot be enqueued");
   if (host)
@@ -55,6 +32,11 @@ void Tables::replace(uint32_t card, uint64_t begin, const Tables &other, Copies 
   assert(begin + other.bytes[card].size() <= bytes[card].size() && "there is a place for it");
   if (!other.bytes[card].empty())
     copies.in(other.bytes[card].data(), memory[card]->pointer() + begin, other.bytes[card].size(), card);
+}
+
+/// Null if the library does not take it.
+template <typename Call> static std::unique_ptr<const LibraryWork> toWork(std::optional<Call> call) {
+  return call ? std::make_unique<const Call>(std::move(*call)) : nullptr;
 }
 
 KernelCall CallMaker::copy(const std::vector<CopyRun> &runs, uint32_t card) {
@@ -151,9 +133,9 @@ void CallMaker::factorize(const plan::LaunchT &launch, const plan::KernelT &kern
     std::string type = plan::EnumNameElementType(kernel.factorization->type);
     FactorizationKernels own{images.own(place.card, "epl_matrices_" + type),
                              images.own(place.card, "epl_pivots")};
-    calls.factorization = FactorizationCall::make(std::move(library), api, kernel, operands, own);
+    calls.library = toWork(FactorizationCall::make(std::move(library), api, kernel, operands, own));
   }
-  if (!calls.factorization)
+  if (!calls.library)
     calls.host = std::make_unique<HostCall>(api, kernel, std::move(operands));
 }
 
@@ -191,10 +173,10 @@ bool CallMaker::convolve(const plan::LaunchT &launch, const plan::KernelT &kerne
   if (from != 0 && from != to)
     before.push_back(copy({{to, from, kernel.operand_sizes.back()}}, place.card));
   convolution.type = convolution.result;
-  calls.convolution = ConvolutionCall::make(std::move(library), convolution, operands, widened.size > 0);
-  if (calls.convolution)
+  calls.library = toWork(ConvolutionCall::make(std::move(library), convolution, operands, widened.size > 0));
+  if (calls.library)
     calls.kernels = std::move(before);
-  return calls.convolution.has_value();
+  return calls.library != nullptr;
 }
 
 /// What the library does for the attention that a contraction ends; nothing if it does not take it.
@@ -258,15 +240,15 @@ Calls CallMaker::make(const plan::CommandT &command, const PlaceOfCommand &place
   }
   if (const plan::ContractT *action = command.action.AsContract()) {
     if (action->attention)
-      calls.attention = attend(*action, place, addresses);
-    if (calls.attention)
+      calls.library = toWork(attend(*action, place, addresses));
+    if (calls.library)
       return calls;
     ProductOperands operands{addresses.buffer(rank, action->a), addresses.buffer(rank, action->b),
                              addresses.buffer(rank, action->c),
                              action->has_bias ? addresses.buffer(rank, action->bias) : 0};
     if (std::shared_ptr<const ProductLibrary> library = images.products(card))
-      calls.product = ProductCall::make(std::move(library), *action, operands);
-    if (!calls.product)
+      calls.library = toWork(ProductCall::make(std::move(library), *action, operands));
+    if (!calls.library)
       calls.kernels.push_back(contract(*action, operands, place));
     return calls;
   }

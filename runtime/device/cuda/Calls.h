@@ -66,23 +66,14 @@ struct Calls {
   std::optional<TransferCall> transfer;
   std::vector<KernelCall> kernels;
   std::unique_ptr<HostCall> host;
-  std::optional<ProductCall> product;
-  std::optional<ConvolutionCall> convolution;
-  std::optional<AttentionCall> attention;
-  std::optional<FactorizationCall> factorization;
+  std::unique_ptr<const LibraryWork> library;
   std::optional<HostCopy> copy;
 
   bool isEmpty() const { return kernels.empty() && isOwn(); }
   /// Whether all of it is kernels of ours, whose arguments a graph can be given anew.
-  bool isOwn() const {
-    return !host && !product && !convolution && !attention && !factorization && !copy && !transfer;
-  }
+  bool isOwn() const { return !host && !library && !copy && !transfer; }
   /// Whether it may be captured into a graph, but for what it transfers.
-  bool isCapturable() const { return !factorization || factorization->isCapturable(); }
-  /// Bytes of memory that a library works in, which no other call may use meanwhile.
-  size_t workspaceBytes() const;
-  /// What a library does by the same code as other calls with that; null of kernels and calls of the host.
-  const void *choice() const;
+  bool isCapturable() const { return !library || library->isCapturable(); }
   /// Enqueues the call of a library or of the host, or the copy, if it is one. Throws Error if that fails.
   void enqueueCall(const Driver &api, CUdeviceptr workspace, CUstream stream) const;
 };

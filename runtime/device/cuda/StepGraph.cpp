@@ -201,8 +201,8 @@ void StepGraph::run(Mode mode) {
 bool StepGraph::haveLibrariesRun() {
   bool haveRun = true;
   for (const StepWork::Item &item : work.items())
-    if (const void *choice = item.calls.choice())
-      haveRun &= !librariesRun.insert({choice, work.laneOf(item)}).second;
+    if (item.calls.library)
+      haveRun &= !librariesRun.insert({item.calls.library->choice(), work.laneOf(item)}).second;
   return haveRun;
 }
 

@@ -264,7 +264,7 @@ void StepWork::makeAll() {
 void StepWork::takeWorkspaces() {
   std::map<LaneOfRank, size_t> most;
   for (const Item &item : work)
-    if (size_t size = item.calls.workspaceBytes(); size > 0)
+    if (size_t size = item.calls.library ? item.calls.library->workspaceBytes() : 0; size > 0)
       most[laneOf(item)] = std::max(most[laneOf(item)], size);
   for (auto [lane, size] : most)
     if (std::unique_ptr<CudaAllocation> &memory = workspaces[lane]; !memory || memory->size() < size)

@@ -61,4 +61,18 @@ void renumber(plan::CommandT &command, const std::function<uint32_t(uint32_t)> &
     command.attention = int32_t(indexOf(uint32_t(command.attention)));
 }
 
+std::unique_ptr<plan::CommandT> makeCopy(const plan::PlanT &plan, std::string name, const plan::SlotT &slot,
+                                         uint32_t source, uint32_t target) {
+  auto command = std::make_unique<plan::CommandT>();
+  command->name = std::move(name);
+  plan::CopyT copy;
+  copy.source = source;
+  copy.target = target;
+  copy.size = plan.buffers[source]->size;
+  command->action.Set(copy);
+  if (slot.owner)
+    command->owner = std::make_unique<plan::Owner>(*slot.owner);
+  return command;
+}
+
 } // namespace epl::runtime

@@ -213,20 +213,11 @@ private:
   /// does. It is of no unit: it may run ahead of that of its reader.
   plan::CommandT &addCopy(const std::string &name, const plan::SlotT &slot, uint32_t source, uint32_t target,
                           const plan::CommandT *near) {
-    auto command = std::make_unique<plan::CommandT>();
-    command->name = name + " " + slot.name;
+    commands.push_back(makeCopy(plan, name + " " + slot.name, slot, source, target));
     if (near) {
-      command->location = near->location;
-      command->work = near->work;
+      commands.back()->location = near->location;
+      commands.back()->work = near->work;
     }
-    plan::CopyT copy;
-    copy.source = source;
-    copy.target = target;
-    copy.size = plan.buffers[source]->size;
-    command->action.Set(copy);
-    if (slot.owner)
-      command->owner = std::make_unique<plan::Owner>(*slot.owner);
-    commands.push_back(std::move(command));
     return *commands.back();
   }
 

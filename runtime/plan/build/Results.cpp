@@ -11,17 +11,9 @@
 namespace epl::runtime {
 namespace {
 
-std::unique_ptr<plan::CommandT> makeCopy(const plan::PlanT &plan, const plan::SlotT &slot, uint32_t source,
+std::unique_ptr<plan::CommandT> copySlot(const plan::PlanT &plan, const plan::SlotT &slot, uint32_t source,
                                          uint32_t target) {
-  auto command = std::make_unique<plan::CommandT>();
-  command->name = "copy " + slot.name;
-  plan::CopyT copy;
-  copy.source = source;
-  copy.target = target;
-  copy.size = plan.buffers[source]->size;
-  command->action.Set(copy);
-  if (slot.owner)
-    command->owner = std::make_unique<plan::Owner>(*slot.owner);
+  std::unique_ptr<plan::CommandT> command = makeCopy(plan, "copy " + slot.name, slot, source, target);
   for (uint32_t i = 0; i < plan.lanes.size(); ++i)
     if (plan.lanes[i]->kind == plan::LaneKind::compute)
       command->lane = i;
@@ -77,7 +69,7 @@ private:
       saved->size = plan.buffers[value]->size;
       plan.buffers.push_back(std::move(saved));
       uint32_t target = uint32_t(plan.buffers.size() - 1);
-      copies.push_back(makeCopy(plan, *plan.slots[slot], value, target));
+      copies.push_back(copySlot(plan, *plan.slots[slot], value, target));
       value = target;
     }
     for (const auto &command : plan.commands)
@@ -175,7 +167,7 @@ private:
 
   /// A copy that people find where the value is made.
   std::unique_ptr<plan::CommandT> makeCopyOf(uint32_t slot, uint32_t value, uint32_t storage) const {
-    auto copy = makeCopy(plan, *plan.slots[slot], value, storage);
+    auto copy = copySlot(plan, *plan.slots[slot], value, storage);
     if (last[value] >= 0) {
       copy->location = plan.commands[first[value]]->location;
       copy->work = plan.commands[first[value]]->work;

@@ -76,7 +76,7 @@ private:
   }
   OwnDescriptor &addOperand(TensorId id, const AttentionTensor &tensor) {
     return addTensor(id, cudnnTypeOf(shape.type), tensor.extents, tensor.strides,
-                     alignmentOf(operands[size_t(id)]));
+                     int64_t(alignmentOf(operands[size_t(id)])));
   }
   /// What is between operations.
   OwnDescriptor &addBetween(const Numbers &extents, DataType type = DataType::f32) {

@@ -2,6 +2,7 @@
 #ifndef EPL_RUNTIME_DEVICE_CUDA_ATTENTION_ATTENTION_H
 #define EPL_RUNTIME_DEVICE_CUDA_ATTENTION_ATTENTION_H
 
+#include "runtime/device/cuda/LibraryWork.h"
 #include "runtime/device/cuda/cudnn/Library.h"
 #include "runtime/plan/model/Attention.h"
 
@@ -13,19 +14,16 @@ namespace epl::runtime::cuda {
 using AttentionOperands = std::array<CUdeviceptr, 4>;
 
 /// Attention as a call of the library.
-class AttentionCall {
+class AttentionCall : public LibraryWork {
 public:
   /// What the library does for attention whose tensors are at some addresses; nothing if it does not take it.
   /// It is asked once for attention that is alike.
   static std::optional<AttentionCall> make(std::shared_ptr<const CudnnLibrary> library,
                                            const AttentionShape &shape, const AttentionOperands &operands);
 
-  /// Bytes of memory that it works in, which no other call may use meanwhile.
-  size_t workspaceBytes() const { return statsBytes + size_t(graph->workspaceBytes()); }
-  /// `workspace` has that much. The card is the calling thread's. Throws Error if the library fails.
-  void enqueue(CUdeviceptr workspace, CUstream stream) const;
-  /// What the library has chosen: the same for calls that it does by the same code.
-  const void *choice() const { return graph.get(); }
+  size_t workspaceBytes() const override { return statsBytes + size_t(graph->workspaceBytes()); }
+  void enqueue(CUdeviceptr workspace, CUstream stream) const override;
+  const void *choice() const override { return graph.get(); }
 
 private:
   AttentionCall() = default;

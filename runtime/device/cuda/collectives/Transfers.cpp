@@ -1,10 +1,10 @@
 #include "runtime/device/cuda/collectives/Transfers.h"
 
 #include "runtime/Error.h"
+#include "runtime/device/cuda/NvidiaLibrary.h"
 
 #include <algorithm>
 #include <cassert>
-#include <cstdio>
 #include <mutex>
 
 namespace epl::runtime::cuda {
@@ -100,15 +100,11 @@ bool Transfers::goesThroughHost(const Group &group) {
     return false;
   useHost = true;
   static std::once_flag said;
-  std::call_once(said, [&] {
-    if (communicators.peers().processes().own != 0)
-      return;
-    std::fprintf(stderr,
-                 "epl: messages between cards of several processes go through memory of the host: %s\n",
-                 communicators.hasLibrary() ? "NCCL takes one device of each card"
-                                            : "there is no NCCL (the Python package nvidia-nccl-cu13, or its "
-                                              "file in EPL_NCCL)");
-  });
+  if (communicators.peers().processes().own == 0)
+    sayOnce(said, "messages between cards of several processes go through memory of the host",
+            communicators.hasLibrary()
+                ? "NCCL takes one device of each card"
+                : "there is no NCCL (the Python package nvidia-nccl-cu13, or its file in EPL_NCCL)");
   return true;
 }
 

@@ -63,7 +63,7 @@ static OwnDescriptor &addTensor(dnn::Graph &graph, const plan::ConvolutionT &con
       .set(Attribute::tensorExtents, ValueType::int64, std::span<const int64_t>(view.extents))
       .set(Attribute::tensorStrides, ValueType::int64, std::span<const int64_t>(view.strides))
       .set(Attribute::tensorId, ValueType::int64, int64_t(tensor))
-      .set(Attribute::tensorAlignment, ValueType::int64, alignmentOf(address))
+      .set(Attribute::tensorAlignment, ValueType::int64, int64_t(alignmentOf(address)))
       .finish();
   return made;
 }

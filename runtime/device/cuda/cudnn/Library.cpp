@@ -2,10 +2,9 @@
 
 #include "runtime/Error.h"
 #include "runtime/device/cuda/Environment.h"
+#include "runtime/device/cuda/NvidiaLibrary.h"
 
 #include <array>
-#include <bit>
-#include <cstdio>
 
 namespace epl::runtime::cuda {
 
@@ -20,14 +19,9 @@ std::shared_ptr<const CudnnLibrary> CudnnLibrary::open(std::shared_ptr<const Car
   if (handle && status == dnn::Status::success)
     return std::make_shared<CudnnLibrary>(*api, handle, std::move(cards), card);
   static std::once_flag isSaid;
-  std::call_once(isSaid, [&] {
-    std::string why =
-        api ? "cudnnCreate fails with status " + std::to_string(int(status))
-            : "no libcudnn.so.9 is found (pip install nvidia-cudnn-cu13, or name it in EPL_CUDNN)";
-    std::fprintf(stderr,
-                 "epl: convolutions and attention on GPUs take code that is slower than a library: %s\n",
-                 why.c_str());
-  });
+  sayOnce(isSaid, "convolutions and attention on GPUs take code that is slower than a library",
+          api ? "cudnnCreate fails with status " + std::to_string(int(status))
+              : "no libcudnn.so.9 is found (pip install nvidia-cudnn-cu13, or name it in EPL_CUDNN)");
   return nullptr;
 }
 
@@ -69,8 +63,6 @@ void CudnnLibrary::execute(const dnn::Graph &graph, std::span<const int64_t> ten
   api.cudnnGetLastErrorString(message.data(), message.size());
   throw Error("cuDNN fails with status " + std::to_string(int(status)) + ": " + message.data());
 }
-
-int64_t alignmentOf(CUdeviceptr address) { return int64_t(1) << std::countr_zero(address | 256); }
 
 dnn::DataType cudnnTypeOf(plan::ElementType type) {
   switch (type) {

@@ -44,9 +44,6 @@ private:
   mutable std::map<std::string, std::shared_ptr<const dnn::Graph>> known;
 };
 
-/// The largest power of two up to 256 that divides an address.
-int64_t alignmentOf(CUdeviceptr address);
-
 /// The type of elements of a tensor of floats.
 dnn::DataType cudnnTypeOf(plan::ElementType type);
 

@@ -12,7 +12,8 @@
 #include "runtime/plan/model/Mesh.h"
 
 #include <algorithm>
-#include <bit>
+#include <functional>
+#include <numeric>
 
 namespace epl::runtime::cuda {
 
@@ -51,14 +52,6 @@ void FactorizationCall::takeLayout() {
   take(layout.odd, isSvd || shape->kind == Kind::eigh ? each(1, sizeof(int)) : 0);
 }
 
-/// The largest power of two up to 256 that divides all addresses.
-static CUdeviceptr alignmentOf(const std::vector<CUdeviceptr> &addresses) {
-  CUdeviceptr bits = 256;
-  for (CUdeviceptr address : addresses)
-    bits |= address;
-  return CUdeviceptr(1) << std::countr_zero(bits);
-}
-
 std::optional<FactorizationCall> FactorizationCall::make(std::shared_ptr<const FactorizationLibrary> library,
                                                          const Driver &api, const plan::KernelT &kernel,
                                                          std::vector<CUdeviceptr> operands,
@@ -70,7 +63,8 @@ std::optional<FactorizationCall> FactorizationCall::make(std::shared_ptr<const F
   if (isEmpty || (areSmall && kernel.extent > kMostSmall))
     return std::nullopt;
   FactorizationCall call;
-  call.asked = library->find(shape, alignmentOf(operands));
+  call.asked = library->find(
+      shape, alignmentOf(std::reduce(operands.begin(), operands.end(), CUdeviceptr(0), std::bit_or<>())));
   if (!call.asked)
     return std::nullopt;
   call.library = std::move(library);

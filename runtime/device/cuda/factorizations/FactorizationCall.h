@@ -2,6 +2,7 @@
 #ifndef EPL_RUNTIME_DEVICE_CUDA_FACTORIZATIONS_FACTORIZATIONCALL_H
 #define EPL_RUNTIME_DEVICE_CUDA_FACTORIZATIONS_FACTORIZATIONCALL_H
 
+#include "runtime/device/cuda/LibraryWork.h"
 #include "runtime/device/cuda/factorizations/FactorizationLibrary.h"
 
 #include <optional>
@@ -20,7 +21,7 @@ struct FactorizationKernels {
 /// Results are those of runtime/device/cpu/Factorization.h, but for two things that the libraries choose:
 /// the signs of eigenvectors, singular vectors and reflectors, and the last bits. Whether a matrix has a
 /// factorization is seen by kernels alone, on the card: nobody waits.
-class FactorizationCall {
+class FactorizationCall : public LibraryWork {
 public:
   /// `operands`: where its inputs and outputs are, then. Nothing if the host is to compute it: matrices
   /// without elements, many small ones, and what the library refuses. The kernel outlives it.
@@ -32,17 +33,14 @@ public:
   /// many small ones are left to the library, and up to which extent they are small. No card has been asked.
   static constexpr int64_t kMostSmall = 64, kSmallExtent = 64;
 
-  /// Bytes of memory that it works in, which no other call may use meanwhile.
-  size_t workspaceBytes() const { return layout.total; }
-  /// `workspace` has that much. The card is the calling thread's. Throws Error if a call fails.
-  void enqueue(CUdeviceptr workspace, CUstream stream) const;
-  /// Whether it may be captured into a graph, and the host goes on at once. NVIDIA's documents say so of
+  size_t workspaceBytes() const override { return layout.total; }
+  void enqueue(CUdeviceptr workspace, CUstream stream) const override;
+  /// NVIDIA's documents say that calls may be captured of
   /// cuBLAS ("CUDA Graphs Support", with a workspace that the caller gives). Of cuSOLVER they only say that
   /// it prefers not to wait; its eigenvalues and singular values are found in part by the host, with memory
   /// of it, and do wait.
-  bool isCapturable() const;
-  /// The same for calls that the library does by the same code.
-  const void *choice() const { return asked; }
+  bool isCapturable() const override;
+  const void *choice() const override { return asked; }
 
 private:
   /// Where things are in the workspace, in bytes.

@@ -1,12 +1,12 @@
 #include "runtime/device/cuda/factorizations/FactorizationLibrary.h"
 
 #include "runtime/Error.h"
+#include "runtime/device/cuda/NvidiaLibrary.h"
 #include "runtime/plan/model/Factorizations.h"
 #include "runtime/plan/model/Mesh.h"
 #include "runtime/plan/model/Parts.h"
 
 #include <algorithm>
-#include <cstdio>
 
 namespace epl::runtime::cuda {
 
@@ -14,9 +14,7 @@ using Kind = plan::FactorizationKind;
 
 /// Says once what is left to the host, and why.
 static void say(std::once_flag &isSaid, const std::string &what, const std::string &why) {
-  std::call_once(isSaid, [&] {
-    std::fprintf(stderr, "epl: %s on GPUs are computed by the host: %s\n", what.c_str(), why.c_str());
-  });
+  sayOnce(isSaid, what + " on GPUs are computed by the host", why);
 }
 
 static std::string fails(const std::string &function, int status) {

@@ -1,12 +1,11 @@
 #include "runtime/device/cuda/products/Products.h"
 
+#include "runtime/Error.h"
 #include "runtime/device/cuda/Environment.h"
+#include "runtime/device/cuda/NvidiaLibrary.h"
 #include "runtime/plan/model/Access.h"
 
 #include <algorithm>
-#include <bit>
-#include <cstdio>
-#include <mutex>
 
 namespace epl::runtime::cuda {
 
@@ -24,12 +23,9 @@ std::shared_ptr<const ProductLibrary> ProductLibrary::open(std::shared_ptr<const
   if (handle && status == blas::Status::success)
     return std::make_shared<ProductLibrary>(*api, handle, std::move(cards), card);
   static std::once_flag isSaid;
-  std::call_once(isSaid, [&] {
-    std::string why =
-        api ? "cublasLtCreate fails with status " + std::to_string(int(status))
-            : "no libcublasLt.so.13 is found (pip install nvidia-cublas, or name it in EPL_CUBLASLT)";
-    std::fprintf(stderr, "epl: products on GPUs take code that is slower than a library: %s\n", why.c_str());
-  });
+  sayOnce(isSaid, "products on GPUs take code that is slower than a library",
+          api ? "cublasLtCreate fails with status " + std::to_string(int(status))
+              : "no libcublasLt.so.13 is found (pip install nvidia-cublas, or name it in EPL_CUBLASLT)");
   return nullptr;
 }
 
@@ -142,6 +138,11 @@ static blas::ComputeType computeTypeOf(plan::ElementType type, bool takesTf32) {
 }
 
 static bool isGood(blas::Status status) { return status == blas::Status::success; }
+
+static void check(blas::Status status) {
+  if (!isGood(status))
+    throw Error("cublasLt fails with status " + std::to_string(int(status)));
+}
 
 static blas::Epilogue epilogueOf(const plan::ContractT &contract) {
   bool hasBias = contract.has_bias;
@@ -266,11 +267,10 @@ ProductLibrary::choose(const plan::ContractT &contract, const plan::BatchDim &ba
 
 /// The largest powers of two up to 256 that divide the addresses of all calls.
 static ProductOperands alignmentsOf(const std::vector<ProductOperands> &calls) {
-  ProductOperands bits{256, 256, 256};
+  ProductOperands bits{0, 0, 0};
   for (const ProductOperands &call : calls)
     bits = {bits.a | call.a, bits.b | call.b, bits.c | call.c};
-  auto lowest = [](CUdeviceptr bits) { return CUdeviceptr(1) << std::countr_zero(bits); };
-  return {lowest(bits.a), lowest(bits.b), lowest(bits.c)};
+  return {alignmentOf(bits.a), alignmentOf(bits.b), alignmentOf(bits.c)};
 }
 
 std::optional<ProductCall> ProductCall::make(std::shared_ptr<const ProductLibrary> library,
@@ -297,7 +297,7 @@ std::optional<ProductCall> ProductCall::make(std::shared_ptr<const ProductLibrar
 
 size_t ProductCall::workspaceBytes() const { return chosen->choice.workspace; }
 
-blas::Status ProductCall::enqueue(CUdeviceptr workspace, CUstream stream) const {
+void ProductCall::enqueue(CUdeviceptr workspace, CUstream stream) const {
   // Factors are of the type that sums are in.
   const double doubles[] = {0, 1};
   const float floats[] = {0, 1};
@@ -309,20 +309,14 @@ blas::Status ProductCall::enqueue(CUdeviceptr workspace, CUstream stream) const 
   const blas::Choice &choice = chosen->choice;
   for (const ProductOperands &call : calls) {
     // The descriptor is that of all products that are alike; the library reads it in the call.
-    blas::Status status = blas::Status::success;
     if (call.bias)
-      status = library->api.cublasLtMatmulDescSetAttribute(made.product, blas::ProductAttribute::bias,
-                                                           &call.bias, sizeof(call.bias));
-    if (!isGood(status))
-      return status;
-    status = library->api.cublasLtMatmul(library->handle, made.product, factor(true), pointer(call.b), made.b,
-                                         pointer(call.a), made.a, factor(accumulates), pointer(call.c),
-                                         made.c, pointer(call.c), made.c, &choice.algorithm,
-                                         pointer(workspace), choice.workspace, stream);
-    if (!isGood(status))
-      return status;
+      check(library->api.cublasLtMatmulDescSetAttribute(made.product, blas::ProductAttribute::bias,
+                                                        &call.bias, sizeof(call.bias)));
+    check(library->api.cublasLtMatmul(library->handle, made.product, factor(true), pointer(call.b), made.b,
+                                      pointer(call.a), made.a, factor(accumulates), pointer(call.c), made.c,
+                                      pointer(call.c), made.c, &choice.algorithm, pointer(workspace),
+                                      choice.workspace, stream));
   }
-  return blas::Status::success;
 }
 
 } // namespace epl::runtime::cuda

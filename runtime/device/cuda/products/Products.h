@@ -3,6 +3,7 @@
 #define EPL_RUNTIME_DEVICE_CUDA_PRODUCTS_PRODUCTS_H
 
 #include "runtime/device/cuda/Cards.h"
+#include "runtime/device/cuda/LibraryWork.h"
 #include "runtime/device/cuda/products/CublasLt.h"
 #include "runtime/plan/format/plan_generated.h"
 
@@ -50,19 +51,16 @@ private:
 };
 
 /// c = op(a) op(b) (+ c), or what the plan's Contract has with an epilogue, as calls of the library.
-class ProductCall {
+class ProductCall : public LibraryWork {
 public:
   /// What the library does for a product whose operands are at some addresses; nothing if it does not take
   /// it: an extent is 0, or its batch would need many calls.
   static std::optional<ProductCall> make(std::shared_ptr<const ProductLibrary> library,
                                          const plan::ContractT &contract, const ProductOperands &operands);
 
-  /// Bytes of memory that it works in, which no other call may use meanwhile.
-  size_t workspaceBytes() const;
-  /// `workspace` has that much. The card is the calling thread's.
-  blas::Status enqueue(CUdeviceptr workspace, CUstream stream) const;
-  /// What the library has chosen: the same for calls that it does by the same code.
-  const void *choice() const { return chosen.get(); }
+  size_t workspaceBytes() const override;
+  void enqueue(CUdeviceptr workspace, CUstream stream) const override;
+  const void *choice() const override { return chosen.get(); }
 
 private:
   ProductCall() = default;

@@ -92,7 +92,7 @@ template <typename Operand, typename Result> void Products::compare(plan::Contra
   std::optional<ProductCall> call = ProductCall::make(library, contract, operands);
   ASSERT_TRUE(call) << seed;
   CUdeviceptr workspace = put(std::vector<char>(call->workspaceBytes()));
-  EXPECT_EQ(call->enqueue(workspace, cards->steps()), blas::Status::success) << seed;
+  EXPECT_NO_THROW(call->enqueue(workspace, cards->steps())) << seed;
   wait(cards->steps());
   EXPECT_EQ(get<Result>(operands.c, c.size()), expected) << seed;
 }
@@ -172,7 +172,7 @@ TEST_F(Products, HaveEpilogues) {
       std::optional<ProductCall> call = ProductCall::make(library, contract, operands);
       ASSERT_TRUE(call);
       CUdeviceptr workspace = put(std::vector<char>(call->workspaceBytes()));
-      EXPECT_EQ(call->enqueue(workspace, cards->steps()), blas::Status::success);
+      EXPECT_NO_THROW(call->enqueue(workspace, cards->steps()));
       wait(cards->steps());
       std::vector<float> found = get<float>(operands.c, 6), right = expected(activation, bias);
       for (size_t i = 0; i < found.size(); ++i)
@@ -189,8 +189,7 @@ TEST_F(Products, InTf32LoseBits) {
   auto multiply = [&](const char *tf32) {
     ScopedVariable variable("EPL_CUDA_TF32", tf32);
     auto own = ProductLibrary::open(cards, 0);
-    EXPECT_EQ(ProductCall::make(own, contract, operands)->enqueue(workspace, cards->steps()),
-              blas::Status::success);
+    EXPECT_NO_THROW(ProductCall::make(own, contract, operands)->enqueue(workspace, cards->steps()));
     wait(cards->steps());
     return get<float>(operands.c, 1);
   };
@@ -218,8 +217,8 @@ TEST_F(Products, HaveAWorkspaceEach) {
   CUdeviceptr a = put(ones), b = put(ones), workspace = put(std::vector<char>(4096));
   Stream first = makeStream(cards->driver()), second = makeStream(cards->driver());
   ProductOperands one{a, b, put(ones)}, two{a, b, put(ones)};
-  EXPECT_EQ(ProductCall::make(library, contract, one)->enqueue(workspace, first), blas::Status::success);
-  EXPECT_EQ(ProductCall::make(library, contract, two)->enqueue(workspace, second), blas::Status::success);
+  EXPECT_NO_THROW(ProductCall::make(library, contract, one)->enqueue(workspace, first));
+  EXPECT_NO_THROW(ProductCall::make(library, contract, two)->enqueue(workspace, second));
   wait(first);
   wait(second);
   EXPECT_EQ(eplCudaCountFindings(), 1u) << "two calls wrote to one workspace at a time";
