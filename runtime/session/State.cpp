@@ -51,15 +51,18 @@ Storage::Storage(std::shared_ptr<const StorageKind> storageKind, bool isShared)
 }
 
 Storage::Piece Storage::allocate(const StorageKind::Piece &piece) const {
+  std::vector<std::optional<uint32_t>> takers = piece.ranks; // of the memories: the device of each
+  if (shared) {
+    auto here = std::ranges::find_if(piece.ranks, [](const auto &device) { return device.has_value(); });
+    takers = {here == piece.ranks.end() ? std::nullopt : *here};
+  }
   Piece made;
-  for (uint32_t rank = 0; rank < (shared ? 1 : piece.ranks.size()); ++rank) {
-    bool isHere = shared || piece.ranks[rank];
-    uint32_t device = piece.ranks[rank].value_or(0);
-    size_t size = piece.layout.localBytes();
-    made.memory.push_back(!isHere        ? nullptr
-                          : kind->inHost ? kind->devices->allocateInHost(device, size)
-                                         : kind->devices->allocate(device, size, Memory::Fill::none));
-    made.addresses.push_back(isHere ? made.memory.back()->address() : nullptr);
+  size_t size = piece.layout.localBytes();
+  for (std::optional<uint32_t> device : takers) {
+    made.memory.push_back(!device        ? nullptr
+                          : kind->inHost ? kind->devices->allocateInHost(*device, size)
+                                         : kind->devices->allocate(*device, size, Memory::Fill::none));
+    made.addresses.push_back(device ? made.memory.back()->address() : nullptr);
   }
   return made;
 }
@@ -109,7 +112,7 @@ void Storage::copyFromHost(const std::byte *global) {
 void Storage::copyToHost(std::byte *global) const {
   for (size_t index = 0; index < pieces.size(); ++index)
     for (uint32_t rank = 0; rank < pieces[index].memory.size(); ++rank)
-      if (shared || kind->pieces[index].gives[rank])
+      if (pieces[index].memory[rank] && (shared || kind->pieces[index].gives[rank]))
         copyOut(*kind->devices, kind->pieces[index].layout, rank, *pieces[index].memory[rank], global);
 }
 

@@ -9,6 +9,7 @@
 #include <gmock/gmock.h>
 
 #include <numeric>
+#include <set>
 
 namespace epl::runtime::test {
 namespace {
@@ -28,6 +29,7 @@ public:
   }
   std::unique_ptr<Allocation> allocateInHost(uint32_t device, size_t size) override {
     ++hostAllocations;
+    pinnedBy.insert(device);
     return cpu.allocate(device, size, Memory::Fill::none);
   }
   void copyIn(const std::byte *host, Allocation &to) override { ++copiesIn, cpu.copyIn(host, to); }
@@ -36,6 +38,7 @@ public:
   std::unique_ptr<Code> load(const plan::PlanT &plan) override { return cpu.load(plan); }
 
   std::atomic<int> allocations = 0, hostAllocations = 0, copiesIn = 0, copiesOut = 0, copies = 0;
+  std::set<uint32_t> pinnedBy; // the devices that have memory of the host
 
 private:
   CpuDevices cpu;
@@ -187,11 +190,16 @@ TEST(DistantDevices, CannotHaveCollectivesOfTheProcess) {
       ThrowsMessage<Error>("collectives within a process need devices that use its memory"));
 }
 
+/// How two ranks hold a tensor of eight bytes each, of which those are here that have a device.
+StorageKind kindOf(const TestPlan &plan, std::shared_ptr<DeviceSet> devices, RankDevices here) {
+  SlotLayout layout(plan.plan, *plan.plan.slots[0], Topology(plan.plan));
+  return {std::move(devices), {{std::move(layout), std::move(here), {0, 1}}}};
+}
+
 /// A tensor of eight bytes a rank, on the second of two ranks alone.
 Storage onSecondRank(const TestPlan &plan) {
-  SlotLayout layout(plan.plan, *plan.plan.slots[0], Topology(plan.plan));
-  return Storage(std::make_shared<StorageKind>(
-      StorageKind{std::make_shared<CpuDevices>(), {{std::move(layout), {std::nullopt, 1}, {0, 1}}}}));
+  return Storage(
+      std::make_shared<StorageKind>(kindOf(plan, std::make_shared<CpuDevices>(), {std::nullopt, 1})));
 }
 
 TEST(Storage, CopiesWhatIsHere) {
@@ -205,6 +213,24 @@ TEST(Storage, CopiesWhatIsHere) {
   HostTensor copy = integers({1, 2});
   storage.copyToHost(copy.data);
   EXPECT_EQ(elements<int64_t>(copy), (std::vector<int64_t>{1, 4}));
+}
+
+/// One memory of all ranks that are here is that of a device that is here; none where all are elsewhere.
+TEST(Storage, SharesMemoryOfTheHostOfADeviceThatIsHere) {
+  TestPlan plan(2);
+  plan.slot(SlotRole::state, "n", ElementType::i64, {1});
+  for (const RankDevices &here : {RankDevices{std::nullopt, 1}, RankDevices{std::nullopt, std::nullopt}}) {
+    auto devices = std::make_shared<DistantDevices>();
+    StorageKind kind = kindOf(plan, devices, here);
+    kind.inHost = true;
+    Storage storage(std::make_shared<StorageKind>(kind), /*isShared=*/true);
+    EXPECT_TRUE(storage.isShared());
+    EXPECT_EQ(devices->pinnedBy, here[1] ? std::set<uint32_t>{1} : std::set<uint32_t>{});
+    storage.copyFromHost(integers({7}).data);
+    HostTensor copy = integers({0});
+    storage.copyToHost(copy.data);
+    EXPECT_EQ(elements<int64_t>(copy)[0], here[1] ? 7 : 0);
+  }
 }
 
 TEST(Storage, ShowsTheCopyThatIsHere) {
