@@ -5,9 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
-from epl import runtime
+from epl import launcher, runtime
 from epl.errors import Error
-from epl.processes import launch
 
 
 def epl_compile() -> None:
@@ -27,7 +26,7 @@ def epl_run() -> None:
 
 def epl_launch() -> None:
     """The program `epl-launch`."""
-    sys.exit(launch.entry())
+    sys.exit(launcher.entry())
 
 
 def _become(name: str) -> None:

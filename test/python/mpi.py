@@ -9,10 +9,11 @@ import textwrap
 from collections.abc import Sequence
 from pathlib import Path
 
-from epl.processes import launch as launch_program
+import epl
 from over_processes.launching import environment_of, mpirun
 
 SECONDS = 120.0
+LAUNCHER = Path(epl.__file__).parent / "launcher"
 PYTHON = [sys.executable]
 """How a script is started; `on_cards` has another way."""
 
@@ -33,7 +34,7 @@ def run(
 def start_launcher(*arguments: str, closes: Sequence[int] = ()) -> subprocess.Popen[str]:
     """`epl-launch` with these arguments, and without files of these numbers."""
     environment = environment_of(PYTHONPATH=os.pathsep.join(sys.path), EPL_CACHE_DIR="")
-    command = [sys.executable, launch_program.__file__, *arguments]
+    command = [sys.executable, str(LAUNCHER), *arguments]
     if closes:
         command = ["sh", "-c", f'exec "$0" "$@" {" ".join(f"{number}>&-" for number in closes)}', *command]
     pipe = subprocess.PIPE

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import mpi
-from epl.processes.launch import Output
+from epl.launcher.output import Output
 
 # As mpirun writes it: each piece of a process has a tag, each line too.
 WRITTEN = b"".join(

@@ -1,0 +1,136 @@
+"""The processes of a run with parameter servers, on this machine: epl-server, and the script for each worker.
+
+Workers are no processes of MPI, which would end all of them with one. Who goes on when a worker is lost is a
+matter of the servers: they end the others, or they don't. The launcher ends what is left where nothing can go
+on, which is without a server or worker 0.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+from .command_line import command_of
+from .output import Output, say
+from .starting import end_with_parent, environment_of
+
+_GRACE_SECONDS = 10.0  # for processes to say why they end, once one of them is lost
+_HOST = "127.0.0.1"
+
+
+def server_program() -> Path:
+    """Where epl-server is: in the folder of the package, else in the repository's build."""
+    package = Path(__file__).parents[1]
+    build = Path(os.environ.get("EPL_BUILD") or package.parents[1] / "build")
+    found = [folder / "bin" / "epl-server" for folder in (package, build)]
+    return next((path for path in found if os.access(path, os.X_OK)), found[-1])
+
+
+class ServersRun:
+    """One start of all servers and workers."""
+
+    def __init__(self, options: argparse.Namespace, attempt: int) -> None:
+        self.ended_by: int | None = None
+        """The signal that was given to the launcher; SIGPIPE if nobody reads its output any more."""
+        self._output = Output(options.log_dir, lambda: self.end(signal.SIGPIPE))
+        self._ended = threading.Condition()
+        self._codes: dict[str, int] = {}  # of processes that have ended, in this order
+        self._children: dict[str, subprocess.Popen[bytes]] = {}
+        addresses = [f"{_HOST}:{port}" for port in _free_ports(options.servers)]
+        common = environment_of(attempt) | {
+            "PADDLE_PSERVERS_IP_PORT_LIST": ",".join(addresses),
+            "PADDLE_TRAINERS_NUM": str(options.num_workers),
+        }
+        try:
+            for number, address in enumerate(addresses):
+                command = [str(server_program()), "--listen", address]
+                self._start(f"server {number}", command, common)
+            for number in range(options.num_workers):
+                own = common | {"TRAINING_ROLE": "TRAINER", "PADDLE_TRAINER_ID": str(number)}
+                if options.gpu_per_worker:
+                    gpus = range(number * options.gpu_per_worker, (number + 1) * options.gpu_per_worker)
+                    own["CUDA_VISIBLE_DEVICES"] = ",".join(map(str, gpus))
+                self._start(f"worker {number}", command_of(options), own)
+        except BaseException:
+            self._signal(signal.SIGKILL)
+            raise
+
+    def end(self, signum: int) -> None:
+        """Ends all processes."""
+        self.ended_by = signum
+        self._signal(signal.SIGTERM)
+
+    def wait(self) -> int:
+        """Waits for all processes; the exit code of the first that failed, 0 if none did."""
+        threads = [
+            self._output.follow_process(name, source, target)
+            for name, child in self._children.items()
+            for source, target in ((child.stdout, sys.stdout), (child.stderr, sys.stderr))
+            if source is not None
+        ]
+        for name, child in self._children.items():
+            threading.Thread(target=self._await_end, args=(name, child), daemon=True).start()
+        try:
+            return self._wait_for_all()
+        finally:
+            for thread in threads:
+                thread.join(timeout=2)
+            self._output.close()
+
+    def _start(self, name: str, command: list[str], environment: dict[str, str]) -> None:
+        self._children[name] = subprocess.Popen(
+            command,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            preexec_fn=end_with_parent,
+        )
+
+    def _await_end(self, name: str, child: subprocess.Popen[bytes]) -> None:
+        code = child.wait()
+        with self._ended:
+            self._codes[name] = code
+            self._ended.notify_all()
+
+    def _wait_for_all(self) -> int:
+        deadline: float | None = None
+        with self._ended:
+            while len(self._codes) < len(self._children):
+                # Python runs handlers of signals between two waits.
+                self._ended.wait(0.2)
+                lost = next((name for name in self._codes if self._is_lost(name)), None)
+                if lost is not None and deadline is None:
+                    deadline = time.monotonic() + _GRACE_SECONDS
+                    say(f"{lost} ended with exit code {self._codes[lost]}: without it nothing goes on")
+                if deadline is not None and time.monotonic() > deadline:
+                    self._signal(signal.SIGTERM if time.monotonic() < deadline + 2 else signal.SIGKILL)
+            return next((code for code in self._codes.values() if code != 0), 0)
+
+    def _is_lost(self, name: str) -> bool:
+        """Whether a process has failed without which nothing goes on."""
+        return self._codes[name] != 0 and (name == "worker 0" or name.startswith("server "))
+
+    def _signal(self, signum: int) -> None:
+        for child in self._children.values():
+            with contextlib.suppress(ProcessLookupError):
+                child.send_signal(signum)
+
+
+def _free_ports(count: int) -> Iterator[int]:
+    """As many ports that nobody has now."""
+    with contextlib.ExitStack() as stack:
+        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
+        for probe in probes:
+            probe.bind((_HOST, 0))
+        ports = [probe.getsockname()[1] for probe in probes]
+    return iter(ports)

@@ -1,0 +1,1 @@
+"""Parameter servers: what a worker does, and what starts a server."""
