@@ -2,6 +2,7 @@
 
 #include "runtime/plan/format/Error.h"
 #include "runtime/plan/format/Hash.h"
+#include "runtime/plan/format/Vectors.h"
 #include "runtime/plan/format/Writer.h"
 
 #include <algorithm>
@@ -46,18 +47,7 @@ std::span<const uint8_t> openFrame(std::span<const uint8_t> bytes, const std::st
   return content;
 }
 
-/// Whether the numbers of a vector may be read in place.
-template <typename T> bool isAligned(const flatbuffers::Vector<T> *vector) {
-  return !vector || reinterpret_cast<uintptr_t>(vector->Data()) % alignof(int64_t) == 0;
-}
-
-template <typename Table, typename Test>
-bool holdsForAll(const flatbuffers::Vector<flatbuffers::Offset<Table>> *tables, Test test) {
-  return !tables || std::all_of(tables->begin(), tables->end(), test);
-}
-
-/// Whether all vectors of eight-byte numbers are aligned: FlatBuffers' verifier asks where their length lies,
-/// and that has four bytes.
+/// Whether all vectors of eight-byte numbers may be read in place.
 bool hasAlignedVectors(const plan::Plan &plan) {
   auto isAlignedShape = [](const auto *action) { return !action || isAligned(action->shape()); };
   auto isAlignedAction = [&](const plan::Command *command) {
@@ -92,10 +82,7 @@ bool hasKnownActions(const plan::Plan &plan) {
 
 /// Whether all of a plan may be read.
 bool isWellFormed(std::span<const uint8_t> content) {
-  // A table takes eight bytes at least, with the offset that names it: more tables than that are one table
-  // named again and again, which would grow without bound in memory.
-  auto maxTables = flatbuffers::uoffset_t(content.size() / 8 + 1);
-  flatbuffers::Verifier verifier(content.data(), content.size(), /*max_depth=*/16, maxTables);
+  flatbuffers::Verifier verifier(content.data(), content.size(), /*max_depth=*/16, maxTables(content.size()));
   if (!verifier.VerifyBuffer<plan::Plan>(nullptr))
     return false;
   const plan::Plan &plan = *flatbuffers::GetRoot<plan::Plan>(content.data());

@@ -1,0 +1,216 @@
+#include "runtime/servers/model/VerifyManifest.h"
+
+#include "runtime/plan/format/Quoted.h"
+#include "runtime/plan/format/Report.h"
+#include "runtime/plan/model/Mesh.h"
+#include "runtime/servers/model/Manifest.h"
+#include "runtime/servers/model/Placement.h"
+#include "runtime/servers/model/Slices.h"
+
+#include <map>
+#include <optional>
+#include <set>
+
+namespace epl::runtime::servers {
+namespace {
+
+/// Bytes of one tensor: far more than any memory, far less than what overflows.
+constexpr uint64_t maxBytes = uint64_t(1) << 48;
+
+template <typename EnumT> bool exists(EnumT value) { return EnumT::MIN <= value && value <= EnumT::MAX; }
+
+std::string shapeText(const std::vector<int64_t> &shape) {
+  std::string text;
+  for (int64_t extent : shape)
+    text += (text.empty() ? "" : ", ") + std::to_string(extent);
+  return "[" + text + "]";
+}
+
+class Rules {
+public:
+  explicit Rules(const manifest::ManifestT &manifest) : manifest(manifest) {}
+
+  std::vector<std::string> run() {
+    if (manifest.version != manifestVersion)
+      report.add("version is ", manifest.version, ", expected ", manifestVersion);
+    checkJob();
+    for (const auto &parameter : manifest.parameters)
+      checkParameter(*parameter);
+    for (uint32_t plan = 0; plan < manifest.plans.size(); ++plan)
+      checkPlan(plan);
+    return report.take();
+  }
+
+private:
+  void checkJob() {
+    if (!exists(manifest.mode))
+      report.add("mode is ", int(manifest.mode), ", which does not exist");
+    if (!exists(manifest.on_lost))
+      report.add("on_lost is ", int(manifest.on_lost), ", which does not exist");
+    checkCount("workers", manifest.workers);
+    checkCount("servers", manifest.servers);
+    if ((manifest.mode == manifest::Mode::geo) != (manifest.geo_steps > 0))
+      report.add("geo_steps is ", manifest.geo_steps,
+                 ", expected at least 1 in mode geo, and 0 in all others");
+  }
+
+  void checkCount(const char *what, uint32_t count) {
+    if (count == 0 || count > maxProcesses)
+      report.add("there are ", count, " ", what, ", expected from 1 to ", maxProcesses);
+  }
+
+  void checkParameter(const manifest::ParameterT &parameter) {
+    std::string user = "parameter " + quoted(parameter.name);
+    if (parameter.name.empty() || !names.insert(parameter.name).second)
+      report.add(user, " is named twice or not at all");
+    if (!checkTensor(user, parameter.type, parameter.shape))
+      return;
+    std::set<std::string> own;
+    bool good = true;
+    for (const auto &state : parameter.states)
+      good = checkState(parameter, *state, own) && good;
+    if (parameter.blocks.empty())
+      return report.add(user, " has no block");
+    uint64_t next = 0;
+    for (size_t index = 0; index < parameter.blocks.size(); ++index)
+      if (std::optional<uint64_t> end = checkBlock(parameter, index, next); !end)
+        return;
+      else
+        next = *end;
+    if (uint64_t elements = elementCount(parameter.shape); next != elements)
+      return report.add(user, " has blocks up to element ", next, ", expected up to ", elements);
+    for (const auto &block : parameter.blocks)
+      if (good)
+        checkUse(parameter, *block);
+  }
+
+  /// Whether its bytes may be counted.
+  bool checkTensor(const std::string &user, plan::ElementType type, const std::vector<int64_t> &shape) {
+    if (!exists(type)) {
+      report.add(user, " has element type ", int(type), ", which does not exist");
+      return false;
+    }
+    uint64_t bytes = elementBytes(type), count = 1;
+    for (int64_t extent : shape)
+      // A factor of 0 hides no product of the others, which a row is.
+      if (extent < 0 || __builtin_mul_overflow(count, std::max<uint64_t>(uint64_t(extent), 1), &count) ||
+          count > maxBytes / bytes) {
+        report.add(user, " has shape ", shapeText(shape), ", expected extents from 0 on and at most ",
+                   maxBytes, " bytes");
+        return false;
+      }
+    return true;
+  }
+
+  bool checkState(const manifest::ParameterT &parameter, const manifest::StateT &state,
+                  std::set<std::string> &own) {
+    std::string user = "state " + quoted(state.name) + " of parameter " + quoted(parameter.name);
+    if (state.name.empty() || !own.insert(state.name).second)
+      report.add(user, " is named twice or not at all");
+    else if (!whole.emplace(state.name, !state.sliced).second && (state.sliced || !whole[state.name]))
+      report.add(user,
+                 " is a state of another parameter, too, expected this only of states that are not sliced");
+    if (!checkTensor(user, state.type, state.shape))
+      return false;
+    if (!state.sliced ||
+        (!state.shape.empty() && !parameter.shape.empty() && state.shape.front() == parameter.shape.front()))
+      return true;
+    report.add(user, " is sliced and has shape ", shapeText(state.shape),
+               ", expected as many rows as the parameter of shape ", shapeText(parameter.shape));
+    return false;
+  }
+
+  /// The element behind the block; nothing if what follows it cannot be checked.
+  std::optional<uint64_t> checkBlock(const manifest::ParameterT &parameter, size_t index, uint64_t next) {
+    const manifest::BlockT &block = *parameter.blocks[index];
+    std::string user = "block " + quoted(block.name) + " of parameter " + quoted(parameter.name);
+    std::string name = blockName(parameter.name, index, parameter.blocks.size());
+    uint64_t elements = elementCount(parameter.shape), row = rowElements(parameter.shape);
+    if (block.name != name || !blocks.insert(block.name).second)
+      report.add(user, " is block ", index, " of ", parameter.blocks.size(), ", expected the name ",
+                 quoted(name), " and that no other block has it");
+    if (block.server >= manifest.servers)
+      report.add(user, " is on server ", block.server, ", expected one below ", manifest.servers);
+    if (block.begin != next || block.size > elements - next || (block.size == 0 && elements > 0)) {
+      report.add(user, " has ", block.size, " elements from ", block.begin, " on, expected some from ", next,
+                 " on, up to ", elements, " at most");
+      return std::nullopt;
+    }
+    if (row > 0 && block.size % row != 0)
+      report.add(user, " has ", block.size, " elements, expected a multiple of ", row, ", which a row has");
+    else if (std::vector<int64_t> shape = sliceShape(parameter.shape, {block.begin, block.size});
+             block.shape != shape)
+      report.add(user, " has shape ", shapeText(block.shape), ", expected ", shapeText(shape));
+    else
+      return next + block.size;
+    return std::nullopt;
+  }
+
+  /// That the plan of a block is one for such blocks.
+  void checkUse(const manifest::ParameterT &parameter, const manifest::BlockT &block) {
+    if (block.plan >= manifest.plans.size())
+      return report.add("block ", quoted(block.name), " is updated by plan ", block.plan,
+                        ", expected one below ", manifest.plans.size());
+    std::string text = std::string(plan::EnumNameElementType(parameter.type)) + shapeText(block.shape);
+    for (const auto &state : parameter.states)
+      text += std::string(", a state ") + plan::EnumNameElementType(state->type) +
+              shapeText(stateShape(block, *state));
+    const Use &first = uses.emplace(block.plan, Use{block.name, text, parameter.states.size()}).first->second;
+    if (first.text != text)
+      report.add("block ", quoted(block.name), " is ", text, ", expected ", first.text, " as block ",
+                 quoted(first.block), ", which plan ", block.plan, " updates, too");
+  }
+
+  void checkPlan(uint32_t index) {
+    auto use = uses.find(index);
+    if (use == uses.end()) {
+      if (!report.failed())
+        report.add("plan ", index, " updates no block");
+      return;
+    }
+    std::map<std::pair<manifest::ArgumentRole, int32_t>, uint32_t> times;
+    for (const manifest::Argument &argument : manifest.plans[index]->arguments)
+      ++times[{argument.role(), argument.state()}];
+    auto expect = [&](manifest::ArgumentRole role, int32_t state, uint32_t count) {
+      auto found = times.find({role, state});
+      uint32_t got = found == times.end() ? 0 : found->second;
+      if (found != times.end())
+        times.erase(found);
+      if (got != count)
+        report.add("plan ", index, " has ", got, " arguments that are ", argumentText(role, state),
+                   ", expected ", count);
+    };
+    expect(manifest::ArgumentRole::parameter, -1, 1);
+    expect(manifest::ArgumentRole::gradient, -1, 1);
+    expect(manifest::ArgumentRole::backup, -1, manifest.mode == manifest::Mode::dc_asgd ? 1 : 0);
+    for (size_t state = 0; state < use->second.states; ++state)
+      expect(manifest::ArgumentRole::state, int32_t(state), 1);
+    for (const auto &[argument, count] : times)
+      report.add("plan ", index, " has an argument that is ", argumentText(argument.first, argument.second),
+                 ", which block ", quoted(use->second.block), " has not");
+  }
+
+  static std::string argumentText(manifest::ArgumentRole role, int32_t state) {
+    std::string text =
+        exists(role) ? manifest::EnumNameArgumentRole(role) : "role " + std::to_string(int(role));
+    return state == -1 ? text : text + " " + std::to_string(state);
+  }
+
+  /// What a plan is for, by the first block that it updates.
+  struct Use {
+    std::string block, text;
+    size_t states;
+  };
+
+  const manifest::ManifestT &manifest;
+  Report report;
+  std::set<std::string> names, blocks;
+  std::map<std::string, bool> whole; ///< of each state's name: whether it is not sliced
+  std::map<uint32_t, Use> uses;
+};
+
+} // namespace
+
+std::vector<std::string> faultsOf(const manifest::ManifestT &manifest) { return Rules(manifest).run(); }
+
+} // namespace epl::runtime::servers

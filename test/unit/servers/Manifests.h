@@ -1,0 +1,20 @@
+// Manifests as placement makes them, for tests.
+
+#ifndef EPL_TEST_UNIT_SERVERS_MANIFESTS_H
+#define EPL_TEST_UNIT_SERVERS_MANIFESTS_H
+
+#include "runtime/servers/model/Manifest.h"
+#include "runtime/servers/model/Placement.h"
+
+#include <vector>
+
+namespace epl::runtime::servers::test {
+
+/// A valid manifest of f32 variables, each with a state `NAME.moment` that is sliced as it is and a scalar
+/// `count`, dealt out by RoundRobin.
+manifest::ManifestT makeManifest(const std::vector<Variable> &variables, const SliceOptions &options,
+                                 manifest::Mode mode = manifest::Mode::sync, uint32_t workers = 2);
+
+} // namespace epl::runtime::servers::test
+
+#endif // EPL_TEST_UNIT_SERVERS_MANIFESTS_H

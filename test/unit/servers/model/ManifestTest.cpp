@@ -1,0 +1,172 @@
+// Manifests: what is written is read, and each rule of the verifier has a manifest that breaks it.
+
+#include "runtime/Error.h"
+#include "runtime/servers/model/VerifyManifest.h"
+
+#include "test/unit/servers/Manifests.h"
+
+#include <functional>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <random>
+
+namespace epl::runtime::servers::test {
+namespace {
+
+using manifest::ManifestT;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+ManifestT makeFc(manifest::Mode mode = manifest::Mode::sync) {
+  return makeManifest({{"fc_b", {1000}}, {"fc_w", {1000, 1000}}, {"scale", {}}}, {.servers = 2}, mode);
+}
+
+std::string errorOf(std::span<const uint8_t> bytes) {
+  try {
+    parseManifest(bytes, "m");
+  } catch (const Error &error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Manifest, IsReadAsItWasWritten) {
+  for (manifest::Mode mode : manifest::EnumValuesMode()) {
+    ManifestT manifest = makeFc(mode);
+    EXPECT_THAT(faultsOf(manifest), ElementsAre()) << manifest::EnumNameMode(mode);
+    std::vector<uint8_t> bytes = serializeManifest(manifest);
+    EXPECT_EQ(serializeManifest(parseManifest(bytes, "m")), bytes);
+  }
+}
+
+TEST(Manifest, MayHoldNothing) {
+  EXPECT_THAT(faultsOf(makeManifest({}, {.servers = 3})), ElementsAre());
+  EXPECT_THAT(faultsOf(makeManifest({{"empty", {4, 0}}}, {.servers = 3})), ElementsAre());
+}
+
+TEST(Manifest, HasBlocksByNumber) {
+  ManifestT manifest = makeFc();
+  BlockTable blocks(manifest);
+  ASSERT_EQ(blocks.size(), 4u);
+  EXPECT_EQ(blocks[2].name, "fc_w.block1");
+  EXPECT_EQ(blocks.parameter(2).name, "fc_w");
+  EXPECT_EQ(blocks.bytes(2), 2000000u);
+  EXPECT_EQ(blocks.stateBytes(2, 0), 2000000u);
+  EXPECT_EQ(blocks.stateBytes(2, 1), 4u);
+  EXPECT_THAT(blocks.ofServer(0), ElementsAre(0, 2));
+  EXPECT_THAT(blocks.ofServer(1), ElementsAre(1, 3));
+}
+
+TEST(Manifest, IsRefusedWithAllThatIsWrong) {
+  ManifestT manifest = makeFc();
+  manifest.workers = 0, manifest.geo_steps = 3;
+  EXPECT_EQ(errorOf(serializeManifest(manifest)),
+            "manifest \"m\" is not valid:\nthere are 0 workers, expected from 1 to 4096\n"
+            "geo_steps is 3, expected at least 1 in mode geo, and 0 in all others");
+}
+
+/// Bytes changed at random are an error or another manifest, wherever they begin in memory.
+TEST(Manifest, OfDamagedBytesIsAnError) {
+  std::vector<uint8_t> bytes = serializeManifest(makeFc());
+  std::mt19937 random(3);
+  for (int i = 0; i < 3000; ++i) {
+    std::vector<uint8_t> changed = bytes;
+    for (unsigned count = 1 + random() % 4; count > 0; --count)
+      changed[random() % changed.size()] = uint8_t(random());
+    if (i % 3 == 0)
+      changed.resize(random() % changed.size());
+    changed.insert(changed.begin(), 0xa5);
+    if (std::string error = errorOf(std::span(changed).subspan(1)); error != "no error") {
+      EXPECT_THAT(error, HasSubstr("manifest \"m\" is "));
+    }
+  }
+  EXPECT_EQ(errorOf({}), "manifest \"m\" is damaged or none");
+}
+
+struct Fault {
+  std::function<void(ManifestT &)> change;
+  std::string message;
+};
+
+manifest::ParameterT &w(ManifestT &manifest) { return *manifest.parameters[1]; }
+
+const Fault faults[] = {
+    {[](ManifestT &m) { m.version = 9; }, "version is 9, expected 1"},
+    {[](ManifestT &m) { m.mode = manifest::Mode(9); }, "mode is 9, which does not exist"},
+    {[](ManifestT &m) { m.on_lost = manifest::OnLost(-1); }, "on_lost is -1, which does not exist"},
+    {[](ManifestT &m) { m.servers = 5000; }, "there are 5000 servers, expected from 1 to 4096"},
+    {[](ManifestT &m) { w(m).name = "fc_b"; }, "parameter \"fc_b\" is named twice or not at all"},
+    {[](ManifestT &m) { w(m).type = plan::ElementType(99); },
+     "parameter \"fc_w\" has element type 99, which does not exist"},
+    {[](ManifestT &m) { w(m).shape = {-1, 3}; },
+     "parameter \"fc_w\" has shape [-1, 3], expected extents from 0 on and at most 281474976710656 bytes"},
+    {[](ManifestT &m) { w(m).shape = {0, int64_t(1) << 50, int64_t(1) << 50}; },
+     "parameter \"fc_w\" has shape [0, 1125899906842624, 1125899906842624], expected extents from 0 on and "
+     "at most "
+     "281474976710656 bytes"},
+    {[](ManifestT &m) { w(m).states[1]->name = "fc_w.moment"; },
+     "state \"fc_w.moment\" of parameter \"fc_w\" is named twice or not at all"},
+    {[](ManifestT &m) { w(m).states[0]->name = "fc_b.moment"; },
+     "state \"fc_b.moment\" of parameter \"fc_w\" is a state of another parameter, too, expected this only "
+     "of states "
+     "that are not sliced"},
+    {[](ManifestT &m) { w(m).states[0]->shape = {999, 1000}; },
+     "state \"fc_w.moment\" of parameter \"fc_w\" is sliced and has shape [999, 1000], expected as many rows "
+     "as the "
+     "parameter of shape [1000, 1000]"},
+    {[](ManifestT &m) { w(m).blocks.clear(); }, "parameter \"fc_w\" has no block"},
+    {[](ManifestT &m) { w(m).blocks[1]->name = "fc_w.block7"; },
+     "block \"fc_w.block7\" of parameter \"fc_w\" is block 1 of 2, expected the name \"fc_w.block1\" and "
+     "that no "
+     "other block has it"},
+    {[](ManifestT &m) { w(m).blocks[1]->server = 2; },
+     "block \"fc_w.block1\" of parameter \"fc_w\" is on server 2, expected one below 2"},
+    {[](ManifestT &m) { w(m).blocks[1]->begin = 499000; },
+     "block \"fc_w.block1\" of parameter \"fc_w\" has 500000 elements from 499000 on, expected some from "
+     "500000 on, "
+     "up to 1000000 at most"},
+    {[](ManifestT &m) { w(m).blocks[1]->size = 500001; },
+     "block \"fc_w.block1\" of parameter \"fc_w\" has 500001 elements from 500000 on, expected some from "
+     "500000 on, "
+     "up to 1000000 at most"},
+    {[](ManifestT &m) { w(m).blocks[0]->size = 0; },
+     "block \"fc_w.block0\" of parameter \"fc_w\" has 0 elements from 0 on, expected some from 0 on, up to "
+     "1000000 "
+     "at most"},
+    {[](ManifestT &m) { w(m).blocks[1]->size = 499500; },
+     "block \"fc_w.block1\" of parameter \"fc_w\" has 499500 elements, expected a multiple of 1000, which a "
+     "row has"},
+    {[](ManifestT &m) { w(m).blocks[1]->size = 499000, w(m).blocks[1]->shape[0] = 499; },
+     "parameter \"fc_w\" has blocks up to element 999000, expected up to 1000000"},
+    {[](ManifestT &m) { w(m).blocks[1]->shape = {1000, 500}; },
+     "block \"fc_w.block1\" of parameter \"fc_w\" has shape [1000, 500], expected [500, 1000]"},
+    {[](ManifestT &m) { w(m).blocks[1]->plan = 3; },
+     "block \"fc_w.block1\" is updated by plan 3, expected one below 3"},
+    {[](ManifestT &m) { w(m).blocks[1]->plan = 0; },
+     "block \"fc_w.block1\" is f32[500, 1000], a state f32[500, 1000], a state i32[], expected f32[1000], a "
+     "state "
+     "f32[1000], a state i32[] as block \"fc_b\", which plan 0 updates, too"},
+    {[](ManifestT &m) { m.plans.push_back(std::make_unique<manifest::ApplyPlanT>()); },
+     "plan 3 updates no block"},
+    {[](ManifestT &m) { m.plans[0]->arguments.pop_back(); },
+     "plan 0 has 0 arguments that are gradient, expected 1"},
+    {[](ManifestT &m) { m.plans[0]->arguments[1] = m.plans[0]->arguments[2]; },
+     "plan 0 has 0 arguments that are state 0, expected 1"},
+    {[](ManifestT &m) { m.plans[0]->arguments.emplace_back(manifest::ArgumentRole::state, 2); },
+     "plan 0 has an argument that is state 2, which block \"fc_b\" has not"},
+    {[](ManifestT &m) { m.mode = manifest::Mode::dc_asgd; },
+     "plan 1 has 0 arguments that are backup, expected 1"},
+    {[](ManifestT &m) { m.plans[0]->arguments.emplace_back(manifest::ArgumentRole(9), -1); },
+     "plan 0 has an argument that is role 9, which block \"fc_b\" has not"},
+};
+
+TEST(Manifest, IsFoundAtFault) {
+  for (const Fault &fault : faults) {
+    ManifestT manifest = makeFc();
+    fault.change(manifest);
+    EXPECT_THAT(faultsOf(manifest), testing::Contains(fault.message));
+  }
+}
+
+} // namespace
+} // namespace epl::runtime::servers::test
