@@ -1,0 +1,103 @@
+#include "runtime/servers/store/ApplyPlans.h"
+
+#include "runtime/Error.h"
+#include "runtime/plan/verify/ReadVerified.h"
+#include "runtime/session/TensorType.h"
+
+#include <algorithm>
+#include <set>
+
+namespace epl::runtime::servers {
+
+using manifest::ArgumentRole;
+
+namespace {
+
+/// What an argument of a plan must be for a block.
+TensorType typeOf(const BlockTable &blocks, uint32_t block, const manifest::Argument &argument) {
+  const manifest::ParameterT &parameter = blocks.parameter(block);
+  if (argument.role() != ArgumentRole::state)
+    return {parameter.type, blocks[block].shape};
+  const manifest::StateT &state = *parameter.states[size_t(argument.state())];
+  return {state.type, stateShape(blocks[block], state)};
+}
+
+bool isUpdated(const manifest::Argument &argument) {
+  return argument.role() == ArgumentRole::parameter || argument.role() == ArgumentRole::state;
+}
+
+std::vector<int32_t> resultsOf(const plan::PlanT &plan, size_t numArguments) {
+  std::vector<int32_t> results(numArguments, -1);
+  for (size_t slot = numArguments; slot < plan.slots.size(); ++slot)
+    if (int32_t argument = plan.slots[slot]->updates; argument >= 0)
+      results[size_t(argument)] = int32_t(slot - numArguments);
+  return results;
+}
+
+size_t argumentsOf(const plan::PlanT &plan) {
+  return size_t(std::ranges::count_if(plan.slots,
+                                      [](const auto &slot) { return slot->role != plan::SlotRole::result; }));
+}
+
+} // namespace
+
+ApplyPlans::ApplyPlans(const manifest::ManifestT &manifest, uint32_t server)
+    : manifest(manifest), blocks(manifest), own(blocks.ofServer(server)), plans(manifest.plans.size()),
+      results(manifest.plans.size()) {
+  std::set<uint32_t> used;
+  for (uint32_t block : own)
+    used.insert(blocks[block].plan);
+  ids.assign(used.begin(), used.end());
+}
+
+void ApplyPlans::set(uint32_t plan, std::span<const uint8_t> bytes) {
+  if (!std::ranges::binary_search(ids, plan))
+    throw Error("apply plan " + std::to_string(plan) + " is of no block of this server");
+  std::string name = "apply plan " + std::to_string(plan);
+  const manifest::ApplyPlanT &said = *manifest.plans[plan];
+  Hash128 expected{said.hash_low, said.hash_high}, found = hashBytes(bytes);
+  if (found != expected)
+    throw Error(name + " has the hash " + found.text() + ", expected " + expected.text() +
+                ", as the manifest says");
+  auto read = std::make_shared<const plan::PlanT>(parsePlan(bytes, name));
+  check(plan, *read);
+  results[plan] = resultsOf(*read, said.arguments.size());
+  plans[plan] = std::move(read);
+}
+
+bool ApplyPlans::isComplete() const {
+  return std::ranges::all_of(ids, [&](uint32_t id) { return plans[id] != nullptr; });
+}
+
+void ApplyPlans::check(uint32_t plan, const plan::PlanT &read) const {
+  std::string name = "apply plan " + std::to_string(plan);
+  const manifest::ApplyPlanT &said = *manifest.plans[plan];
+  if (read.devices != 1 || read.device_kind != "cpu")
+    throw Error(name + " is for " + std::to_string(read.devices) + " devices of kind \"" + read.device_kind +
+                "\", expected 1 of kind \"cpu\"");
+  if (argumentsOf(read) != said.arguments.size())
+    throw Error(name + " has " + std::to_string(argumentsOf(read)) + " arguments, expected " +
+                std::to_string(said.arguments.size()) + ", as the manifest says");
+  std::vector<int32_t> updates = resultsOf(read, said.arguments.size());
+  for (size_t i = 0; i < said.arguments.size(); ++i)
+    if ((updates[i] >= 0) != isUpdated(said.arguments[i]))
+      throw Error(name + (updates[i] >= 0 ? " updates" : " does not update") + " its argument \"" +
+                  read.slots[i]->name + "\", which is the " +
+                  manifest::EnumNameArgumentRole(said.arguments[i].role()));
+  for (uint32_t block : own)
+    if (blocks[block].plan == plan)
+      checkBlock(block, read);
+}
+
+void ApplyPlans::checkBlock(uint32_t block, const plan::PlanT &read) const {
+  const std::vector<manifest::Argument> &arguments = manifest.plans[blocks[block].plan]->arguments;
+  for (size_t i = 0; i < arguments.size(); ++i) {
+    TensorType found = TensorType::of(*read.slots[i]), expected = typeOf(blocks, block, arguments[i]);
+    if (found != expected)
+      throw Error("apply plan " + std::to_string(blocks[block].plan) + " takes " + found.str() +
+                  " for its argument \"" + read.slots[i]->name + "\", expected " + expected.str() +
+                  " of block \"" + blocks[block].name + "\"");
+  }
+}
+
+} // namespace epl::runtime::servers

@@ -1,0 +1,45 @@
+// The plans that update a server's blocks, checked against the manifest.
+#ifndef EPL_RUNTIME_SERVERS_STORE_APPLYPLANS_H
+#define EPL_RUNTIME_SERVERS_STORE_APPLYPLANS_H
+
+#include "runtime/servers/model/Manifest.h"
+
+#include <memory>
+
+namespace epl::runtime::servers {
+
+/// The plans of a manifest, as a server has them: those of its blocks.
+class ApplyPlans {
+public:
+  /// `manifest` is valid and outlives this.
+  ApplyPlans(const manifest::ManifestT &manifest, uint32_t server);
+
+  /// Which plans the server needs, ascending.
+  const std::vector<uint32_t> &needed() const { return ids; }
+
+  /// Reads a plan file and verifies it. Throws Error if the bytes are not those of the manifest's hash, or if
+  /// the plan is not what the manifest says: a step of one CPU device that updates a parameter and its
+  /// states.
+  void set(uint32_t plan, std::span<const uint8_t> bytes);
+
+  bool isComplete() const;
+  /// A plan that was set.
+  const std::shared_ptr<const plan::PlanT> &get(uint32_t plan) const { return plans[plan]; }
+  /// Of each argument of a plan that was set: which of its results updates it; -1: none.
+  const std::vector<int32_t> &resultOfArgument(uint32_t plan) const { return results[plan]; }
+
+private:
+  void check(uint32_t plan, const plan::PlanT &read) const;
+  void checkBlock(uint32_t block, const plan::PlanT &read) const;
+
+  const manifest::ManifestT &manifest;
+  BlockTable blocks;
+  std::vector<uint32_t> own; // blocks of the server
+  std::vector<uint32_t> ids;
+  std::vector<std::shared_ptr<const plan::PlanT>> plans; // null: not set
+  std::vector<std::vector<int32_t>> results;
+};
+
+} // namespace epl::runtime::servers
+
+#endif // EPL_RUNTIME_SERVERS_STORE_APPLYPLANS_H

@@ -1,0 +1,222 @@
+// What a server holds, updated by hand-written plans beside plain loops.
+
+#include "runtime/servers/store/BlockStore.h"
+
+#include "runtime/Error.h"
+#include "runtime/plan/format/Writer.h"
+#include "runtime/servers/model/Placement.h"
+#include "runtime/servers/store/Average.h"
+#include "test/unit/executor/TestPlan.h"
+#include "test/unit/session/Tensors.h"
+
+#include <gmock/gmock.h>
+
+#include <future>
+
+namespace epl::runtime::servers::test {
+namespace {
+
+using manifest::ArgumentRole;
+using plan::ElementType;
+using plan::SlotRole;
+using runtime::test::elements;
+using runtime::test::tensor;
+using runtime::test::TestPlan;
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+
+/// w -= g / 2, and a count of updates; `backup`: g is read from w_bak instead, so that a test sees it come.
+std::vector<uint8_t> makePlan(int64_t size, bool backup = false, ElementType type = ElementType::f32) {
+  TestPlan plan(1);
+  uint32_t w = plan.slot(SlotRole::state, "w", type, {size});
+  uint32_t n = plan.slot(SlotRole::state, "n", ElementType::i64, {1});
+  uint32_t g = plan.slot(SlotRole::batch, "g", type, {size});
+  uint32_t bak = backup ? plan.slot(SlotRole::batch, "bak", type, {size}) : g;
+  plan.slot(SlotRole::result, "w", type, {size}, {}, int32_t(w));
+  plan.slot(SlotRole::result, "n", ElementType::i64, {1}, {}, int32_t(n));
+  uint32_t parameter = plan.slotBuffer(w), count = plan.slotBuffer(n);
+  plan.launch("descend_f32", size, {parameter, plan.slotBuffer(bak), parameter});
+  plan.launch("increment", 1, {count, count});
+  return serializePlan(*plan.finish());
+}
+
+/// A parameter "w" of so many elements, cut in blocks of at most three.
+std::shared_ptr<manifest::ManifestT> makeManifest(int64_t size, bool backup = false) {
+  auto made = std::make_shared<manifest::ManifestT>();
+  made->version = manifestVersion;
+  made->mode = backup ? manifest::Mode::dc_asgd : manifest::Mode::async;
+  made->workers = made->servers = 1;
+  auto parameter = std::make_unique<manifest::ParameterT>();
+  parameter->name = "w", parameter->type = ElementType::f32, parameter->shape = {size};
+  auto count = std::make_unique<manifest::StateT>();
+  count->name = "n", count->type = ElementType::i64, count->shape = {1};
+  parameter->states.push_back(std::move(count));
+  for (int64_t begin = 0; begin < size; begin += 3) {
+    auto block = std::make_unique<manifest::BlockT>();
+    block->name = blockName("w", size_t(begin / 3), size_t((size + 2) / 3));
+    block->begin = uint64_t(begin), block->size = uint64_t(std::min<int64_t>(3, size - begin));
+    block->shape = {int64_t(block->size)}, block->plan = block->size == 3 ? 0 : 1;
+    parameter->blocks.push_back(std::move(block));
+  }
+  made->parameters.push_back(std::move(parameter));
+  for (int64_t each : {int64_t(3), size % 3}) {
+    auto plan = std::make_unique<manifest::ApplyPlanT>();
+    plan->arguments = {{ArgumentRole::parameter, -1}, {ArgumentRole::state, 0}, {ArgumentRole::gradient, -1}};
+    if (backup)
+      plan->arguments.emplace_back(ArgumentRole::backup, -1);
+    Hash128 hash = hashBytes(makePlan(each, backup));
+    plan->hash_low = hash.low, plan->hash_high = hash.high;
+    made->plans.push_back(std::move(plan));
+  }
+  return made;
+}
+
+HostTensor floats(const std::vector<float> &values) {
+  return tensor(ElementType::f32, {int64_t(values.size())}, values);
+}
+
+/// A store of "w" with five elements, 10 each, in two blocks.
+struct Fixture {
+  explicit Fixture(bool backup = false) : manifest(makeManifest(5, backup)), plans(*manifest, 0) {
+    plans.set(0, makePlan(3, backup));
+    plans.set(1, makePlan(2, backup));
+    store = std::make_unique<BlockStore>(manifest, 0, plans, 2);
+    EXPECT_FALSE(store->isComplete());
+    store->set(0, BlockStore::kParameter, floats({10, 10, 10}));
+    store->set(1, BlockStore::kParameter, floats({10, 10}));
+    for (uint32_t block : store->blocks())
+      store->set(block, 0, runtime::test::integers({0}));
+    EXPECT_TRUE(store->isComplete());
+  }
+
+  /// Updates a block and waits; why it failed.
+  std::string update(uint32_t block, BlockStore::Update update) {
+    std::promise<std::string> done;
+    store->update(block, std::move(update), [&](const std::string &error) { done.set_value(error); });
+    return done.get_future().get();
+  }
+  std::vector<float> parameter(uint32_t block) {
+    return elements<float>(store->value(block, BlockStore::kParameter));
+  }
+
+  std::shared_ptr<manifest::ManifestT> manifest;
+  ApplyPlans plans;
+  std::unique_ptr<BlockStore> store;
+};
+
+TEST(BlockStore, AppliesTheAverageOfGradients) {
+  Fixture fixture;
+  EXPECT_EQ(fixture.update(0, {{floats({2, 4, 6}), floats({4, 0, 2})}, 0.5}), "");
+  EXPECT_EQ(fixture.update(1, {{floats({8, 1})}}), "");
+  EXPECT_EQ(fixture.update(1, {{floats({8, 1})}}), "");
+  EXPECT_EQ(fixture.parameter(0), (std::vector<float>{8.5, 9, 8}));
+  EXPECT_EQ(fixture.parameter(1), (std::vector<float>{2, 9}));
+  EXPECT_EQ(elements<int64_t>(fixture.store->value(1, 0)), std::vector<int64_t>{2});
+}
+
+TEST(BlockStore, LeavesWhatSomebodyViews) {
+  Fixture fixture;
+  HostTensor before = fixture.store->value(1, BlockStore::kParameter);
+  EXPECT_EQ(fixture.update(1, {{floats({8, 1})}}), "");
+  EXPECT_EQ(elements<float>(before), (std::vector<float>{10, 10}));
+  EXPECT_EQ(fixture.parameter(1), (std::vector<float>{6, 9.5}));
+  fixture.store = nullptr;
+  EXPECT_EQ(elements<float>(before), (std::vector<float>{10, 10}));
+}
+
+TEST(BlockStore, UpdatesBlocksSideBySide) {
+  Fixture fixture;
+  std::atomic<int> left = 2;
+  std::promise<void> done;
+  for (uint32_t block : fixture.store->blocks()) { // each waits until both have ended their update
+    HostTensor gradient = block == 0 ? floats({1, 1, 1}) : floats({1, 1});
+    fixture.store->update(block, {{gradient}}, [&](const std::string &) {
+      if (--left == 0)
+        done.set_value();
+      while (left != 0)
+        std::this_thread::yield();
+    });
+  }
+  EXPECT_EQ(done.get_future().wait_for(std::chrono::seconds(30)), std::future_status::ready);
+}
+
+TEST(BlockStore, GivesThePlanTheParameterAsItsWorkerHadIt) {
+  Fixture fixture(/*backup=*/true);
+  EXPECT_EQ(fixture.update(1, {{floats({0, 0})}, 1, floats({2, 6})}), "");
+  EXPECT_EQ(fixture.parameter(1), (std::vector<float>{9, 7}));
+}
+
+TEST(BlockStore, RefusesValuesThatDoNotFit) {
+  Fixture fixture;
+  EXPECT_THAT([&] { fixture.store->set(1, BlockStore::kParameter, floats({1, 2, 3})); },
+              ThrowsMessage<Error>(HasSubstr("argument \"w\" is float32[3], expected float32[2]")));
+}
+
+TEST(ApplyPlans, AreThoseOfTheManifest) {
+  auto manifest = makeManifest(5);
+  ApplyPlans plans(*manifest, 0);
+  EXPECT_EQ(plans.needed(), (std::vector<uint32_t>{0, 1}));
+  EXPECT_THAT([&] { plans.set(0, makePlan(2)); },
+              ThrowsMessage<Error>(AllOf(HasSubstr("apply plan 0 has the hash"), HasSubstr("expected"))));
+  EXPECT_FALSE(plans.isComplete());
+  EXPECT_THAT([&] { ApplyPlans(*manifest, 1).set(0, makePlan(3)); },
+              ThrowsMessage<Error>("apply plan 0 is of no block of this server"));
+}
+
+TEST(ApplyPlans, FitTheirBlocks) {
+  auto expectFault = [](const std::vector<uint8_t> &plan, const std::string &fault) {
+    auto manifest = makeManifest(5);
+    Hash128 hash = hashBytes(plan);
+    manifest->plans[0]->hash_low = hash.low, manifest->plans[0]->hash_high = hash.high;
+    EXPECT_THAT([&] { ApplyPlans(*manifest, 0).set(0, plan); }, ThrowsMessage<Error>(HasSubstr(fault)));
+  };
+  expectFault(makePlan(2),
+              "takes float32[2] for its argument \"w\", expected float32[3] of block \"w.block0\"");
+  expectFault(makePlan(3, /*backup=*/true), "has 4 arguments, expected 3");
+  TestPlan idle(1);
+  idle.slot(SlotRole::state, "w", ElementType::f32, {3});
+  idle.slot(SlotRole::state, "n", ElementType::i64, {1});
+  idle.slot(SlotRole::batch, "g", ElementType::f32, {3});
+  expectFault(serializePlan(*idle.finish()), "does not update its argument \"w\", which is the parameter");
+  TestPlan two(2);
+  two.slot(SlotRole::state, "w", ElementType::f32, {3});
+  expectFault(serializePlan(*two.finish()), "is for 2 devices of kind \"cpu\", expected 1");
+}
+
+template <typename Float> void expectAverage(ElementType type) {
+  const size_t count = 9001; // more than two chunks
+  std::vector<std::vector<Float>> addends(3, std::vector<Float>(count));
+  std::vector<Float> expected(count);
+  for (size_t i = 0; i < count; ++i) {
+    for (size_t worker = 0; worker < 3; ++worker)
+      addends[worker][i] = Float(i % 97) + Float(worker);
+    expected[i] = (addends[0][i] + addends[1][i] + addends[2][i]) * Float(1.0 / 3);
+  }
+  std::vector<const std::byte *> sources;
+  for (const auto &each : addends)
+    sources.push_back(reinterpret_cast<const std::byte *>(each.data()));
+  addScaled(type, sources, 1.0 / 3, reinterpret_cast<std::byte *>(addends[0].data()), count);
+  EXPECT_EQ(addends[0], expected);
+}
+
+TEST(Average, IsThatOfAPlainLoop) {
+  expectAverage<float>(ElementType::f32);
+  expectAverage<double>(ElementType::f64);
+}
+
+TEST(Average, OfNarrowFloatsIsRoundedTwice) {
+  std::vector<_Float16> a{_Float16(2048), _Float16(3)}, b{_Float16(1), _Float16(4)};
+  const std::byte *sources[] = {reinterpret_cast<std::byte *>(a.data()),
+                                reinterpret_cast<std::byte *>(b.data())};
+  addScaled(ElementType::f16, sources, 0.5, reinterpret_cast<std::byte *>(b.data()), 2);
+  EXPECT_EQ(float(b[0]), 1024); // 2049 is rounded to 2048
+  EXPECT_EQ(float(b[1]), 3.5);
+}
+
+TEST(Average, OfIntegersIsNone) {
+  EXPECT_THAT([] { addScaled(ElementType::i32, {}, 1, nullptr, 0); },
+              ThrowsMessage<Error>("gradients of type i32 have no average, expected floats"));
+}
+
+} // namespace
+} // namespace epl::runtime::servers::test
