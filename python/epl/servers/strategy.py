@@ -1,0 +1,78 @@
+"""`epl.ParameterServer`: how a step is trained with parameter servers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from epl.errors import ArgumentError
+
+Mode = Literal["sync", "half_async", "async", "dc_asgd", "geo"]
+OnLost = Literal["end", "continue"]
+Dispatch = Literal["round_robin", "hash"] | Callable[[Sequence[str]], Sequence[int]]
+
+
+@dataclass(frozen=True)
+class ParameterServer:
+    """Servers hold the parameters of a step and apply its gradients; the step is that of one worker.
+
+    mode: when a server applies gradients. The modes are those of Fluid's `DistributeTranspiler`.
+
+    | mode | a server applies | a worker's next step reads |
+    |---|---|---|
+    | `"sync"` | the average over all workers, once all have come | what all steps before have made |
+    | `"half_async"` | each gradient as it comes | what its own gradients have made, at least |
+    | `"async"` | each gradient as it comes | what is there |
+    | `"dc_asgd"` | each g as g + g * g * (w - w'), w' being the w that its worker had | as async |
+    | `"geo"` | differences of parameters, divided by the workers | as async, every `geo_steps` steps |
+
+    Args:
+      on_lost: of sync: whether a worker that is silent for three seconds ends the others, or these go on with
+        the average of the rest. In the other modes they go on.
+      slice_up: whether parameters are cut into blocks for several servers, where their update allows it.
+      min_block_size: how many elements a block has at least. Fluid's default.
+      dispatch: which server has which block: in turn, by a hash of the block's name (CRC-32), or what a
+        function says that is given the names of a parameter's blocks, for each parameter in turn.
+      geo_steps: of geo: after how many steps differences are sent.
+
+    Raises:
+      ArgumentError: for values that are none of these.
+
+    Source: Fluid's DistributeTranspilerConfig; DC-ASGD: Zheng et al., ICML 2017.
+    """
+
+    mode: Mode = "sync"
+    on_lost: OnLost = "end"
+    slice_up: bool = True
+    min_block_size: int = 8192
+    dispatch: Dispatch = "round_robin"
+    geo_steps: int = 100
+
+    def __post_init__(self) -> None:
+        """Checks the values."""
+        _check_choice("mode", self.mode, get_args(Mode))
+        _check_choice("on_lost", self.on_lost, get_args(OnLost))
+        if not callable(self.dispatch):
+            _check_choice("dispatch", self.dispatch, ("round_robin", "hash"), " or a function")
+        for name in ("min_block_size", "geo_steps"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise ArgumentError(
+                    f"{name} of epl.ParameterServer must be an integer of at least 1, found {value!r}"
+                )
+        if not isinstance(self.slice_up, bool):
+            raise ArgumentError(
+                f"slice_up of epl.ParameterServer must be True or False, found {self.slice_up!r}"
+            )
+        if self.on_lost == "continue" and self.mode != "sync":
+            raise ArgumentError(
+                f'on_lost="continue" of epl.ParameterServer is of mode "sync": in mode "{self.mode}" '
+                "the others go on in any case"
+            )
+
+
+def _check_choice(name: str, value: object, choices: Sequence[str], more: str = "") -> None:
+    if value not in choices:
+        expected = ", ".join(f'"{choice}"' for choice in choices)
+        raise ArgumentError(f"{name} of epl.ParameterServer must be one of {expected}{more}, found {value!r}")
