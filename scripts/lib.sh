@@ -47,13 +47,19 @@ build_preset() {
   ninja -C "$folder" "$@" >/dev/null || ninja -C "$folder" "$@"
 }
 
-# fuzz TARGET RUNS [OPTION ...]: a fuzz target over plans of every shape, those of the models among them, and over
-# what was a bug once; the same mutants in every run.
+# The programs that fuzzing needs.
+fuzz_targets=(FuzzRaw FuzzRehashed EplWriteCorpus FuzzFrames FuzzManifest EplWriteServersCorpus)
+
+# fuzz TARGET RUNS [OPTION ...]: a fuzz target over plans of every shape, those of the models among them, or over what
+# parameter servers read, and over what was a bug once; the same mutants in every run.
 fuzz() {
   local target=$1 runs=$2 found
   shift 2
   found=$(mktemp -d)
-  build-fuzz/bin/EplWriteCorpus "$found" build/test/plans/*.eplan || return
+  case $target in
+  FuzzFrames | FuzzManifest) build-fuzz/bin/EplWriteServersCorpus "$target" "$found" || return ;;
+  *) build-fuzz/bin/EplWriteCorpus "$found" build/test/plans/*.eplan || return ;;
+  esac
   build-fuzz/bin/"$target" -seed=1 -runs="$runs" -max_len=16384 -timeout=10 -rss_limit_mb=2048 -verbosity=0 -print_funcs=0 \
     -print_final_stats=1 -artifact_prefix="$target-" "$@" "$found" test/fuzz/corpus
   local status=$?
