@@ -1,0 +1,44 @@
+#include "runtime/servers/grpc/Handle.h"
+
+#include "runtime/Error.h"
+
+#include <unistd.h>
+
+namespace epl::runtime::servers {
+
+OwnProcess::OwnProcess() : process(getpid()) {}
+
+bool OwnProcess::isForked() const { return getpid() != process; }
+
+void OwnProcess::check() const {
+  if (isForked())
+    throw Error("the process was forked after its transport for streams was opened: start a new one instead "
+                "(spawn, not fork)");
+}
+
+/// In a forked process nothing of gRPC may be touched: what is left there stays.
+Handle::~Handle() {
+  if (process.isForked())
+    new std::shared_ptr<End>(std::move(end));
+  else
+    end->abandon();
+}
+
+void Handle::send(Frame frame) {
+  process.check();
+  end->send(std::move(frame));
+}
+
+size_t Handle::queuedBytes() const { return process.isForked() ? 0 : end->queuedBytes(); }
+
+void Handle::close() {
+  process.check();
+  end->close();
+}
+
+void Handle::cancel() noexcept {
+  if (!process.isForked())
+    end->cancel("the stream with " + end->peer() + " was cancelled here");
+}
+
+} // namespace epl::runtime::servers

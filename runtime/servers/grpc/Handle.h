@@ -1,0 +1,41 @@
+// What callers have of an end.
+#ifndef EPL_RUNTIME_SERVERS_GRPC_HANDLE_H
+#define EPL_RUNTIME_SERVERS_GRPC_HANDLE_H
+
+#include "runtime/servers/grpc/End.h"
+
+#include <sys/types.h>
+
+namespace epl::runtime::servers {
+
+/// The process that made something: gRPC's threads are there, and not in those forked off it.
+class OwnProcess {
+public:
+  OwnProcess();
+  bool isForked() const;
+  /// Throws Error in a process that was forked off.
+  void check() const;
+
+private:
+  pid_t process;
+};
+
+class Handle : public Stream {
+public:
+  explicit Handle(std::shared_ptr<End> end) : end(std::move(end)) {}
+  ~Handle() override;
+
+  void send(Frame frame) override;
+  size_t queuedBytes() const override;
+  void close() override;
+  void cancel() noexcept override;
+  std::string peer() const override { return end->peer(); }
+
+private:
+  std::shared_ptr<End> end;
+  OwnProcess process;
+};
+
+} // namespace epl::runtime::servers
+
+#endif // EPL_RUNTIME_SERVERS_GRPC_HANDLE_H
