@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -81,3 +82,15 @@ def collective(effort: Effort, kind: str, size: str) -> Iterator[Row]:
     yield Row(f"{what} / memcpy", ours["ours"], ours["memcpy"], goal=goal)
     if mpi:
         yield Row(f"{what} / Open MPI", ours["ours"], mpi, goal=0.2)
+
+
+def streams(effort: Effort) -> Iterator[Row]:
+    """What workers and servers exchange, beside a bare stream of gRPC that lands in tensors as well."""
+    program = PROGRAMS / "streams"
+    if not program.exists():
+        print("built without gRPC: its streams are not measured", file=sys.stderr)
+        return
+    arguments = [str(64 * MIB), str(effort.rounds), "1" if effort.quick else "3"]
+    for found in lines(str(program), *arguments, EPL_GRPC=str(BUILD / "lib/libepl_grpc.so")):
+        ours, bare = found["seconds"]["ours"], found["seconds"]["bare"]
+        yield Row(f"64 MiB {found['what']} in 1 MiB frames / bare gRPC", ours, bare, goal=1 / 0.8)

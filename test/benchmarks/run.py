@@ -119,6 +119,7 @@ def groups() -> dict[str, Group]:
     result["compile micro-batches"] = micro_batches.compilation
     result["sharding"] = sharding.sharding
     result["executor"] = native.executor
+    result["streams"] = native.streams
     result["plan growth"] = native.growth
     result["call"] = call_overhead
     result["GPU calls"] = gpu_calls

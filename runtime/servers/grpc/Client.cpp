@@ -29,7 +29,7 @@ static std::shared_ptr<grpc::Channel> channelTo(const Address &address, const St
 Client::Client(std::shared_ptr<Queue> queue, const Address &address, std::shared_ptr<StreamReader> reader,
                const StreamOptions &options)
     : End(std::move(queue)), address(address), token(options.token), patience(options.connectDeadline),
-      stub(channelTo(address, options)) {
+      hasTls(!options.ca.empty()), stub(channelTo(address, options)) {
   delivery.setReader(std::move(reader));
 }
 
@@ -78,12 +78,18 @@ bool Client::connect() {
   return isConnected;
 }
 
+/// gRPC has no code for that. What is wrong with a certificate, or no TLS at all, stays so.
+static bool hasFailedTls(const grpc::Status &status) {
+  return status.error_message().find("Ssl handshake failed: SSL_ERROR_SSL") != std::string::npos ||
+         status.error_message().find("is not in peer certificate") != std::string::npos;
+}
+
 void Client::askStatus() {
   stream->Finish(&status, tagOf([self = self(shared_from_this())](bool) { self->refused(); }));
 }
 
 void Client::refused() {
-  bool isAbsent = status.error_code() == grpc::StatusCode::UNAVAILABLE;
+  bool isAbsent = status.error_code() == grpc::StatusCode::UNAVAILABLE && !hasFailedTls(status);
   if (isAbsent)
     absence = status.error_message();
   if (!isAbsent || isLate || isBroken())
@@ -125,11 +131,29 @@ void Client::cancelCall() noexcept {
     current->TryCancel();
 }
 
+/// What may be wrong where a server takes a connection and ends it, time after time.
+static std::string hintOf(const std::string &absence, bool hasTls) {
+  if (absence.find("Socket closed") == std::string::npos)
+    return "";
+  return hasTls ? "; it may expect a certificate, for which there are the options \"certificate\" and \"key\""
+                : "; it may expect TLS, for which there is the option \"ca\"";
+}
+
+/// What the other end has instead of TLS that fits, from gRPC's words.
+static std::string foundOf(const std::string &message) {
+  if (message.find("wrong version number") != std::string::npos)
+    return "no TLS: " + message;
+  return "another one: " + message;
+}
+
 std::string Client::whyBroken() const {
   const std::string &message = status.error_message();
   if (isLate)
     return "no server answered at " + peer() + " within " + std::to_string(patience.count()) +
-           " ms: " + (absence.empty() ? "connecting has not ended" : absence);
+           " ms: " + (absence.empty() ? "connecting has not ended" : absence + hintOf(absence, hasTls));
+  if (hasFailedTls(status))
+    return "no TLS with " + peer() + ": expected a certificate for \"" + address.host +
+           "\" of the authority in the option \"ca\", found " + foundOf(message);
   switch (status.error_code()) {
   case grpc::StatusCode::OK:
     return "the server at " + peer() + " ended the stream before its end";

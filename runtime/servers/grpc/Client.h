@@ -41,6 +41,7 @@ private:
   const Address address;
   const std::string token;
   const std::chrono::milliseconds patience;
+  const bool hasTls;
   grpc::GenericStub stub;
 
   std::mutex

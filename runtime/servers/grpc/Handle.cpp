@@ -6,14 +6,20 @@
 
 namespace epl::runtime::servers {
 
-OwnProcess::OwnProcess() : process(getpid()) {}
+/// The process that used gRPC first, as its threads and locks are all one.
+static pid_t firstProcess() {
+  static const pid_t process = getpid();
+  return process;
+}
 
-bool OwnProcess::isForked() const { return getpid() != process; }
+OwnProcess::OwnProcess() { firstProcess(); }
+
+bool OwnProcess::isForked() const { return getpid() != firstProcess(); }
 
 void OwnProcess::check() const {
   if (isForked())
-    throw Error("the process was forked after its transport for streams was opened: start a new one instead "
-                "(spawn, not fork)");
+    throw Error(
+        "the process was forked after its first use of streams: start a new one instead (spawn, not fork)");
 }
 
 /// In a forked process nothing of gRPC may be touched: what is left there stays.

@@ -4,20 +4,15 @@
 
 #include "runtime/servers/grpc/End.h"
 
-#include <sys/types.h>
-
 namespace epl::runtime::servers {
 
-/// The process that made something: gRPC's threads are there, and not in those forked off it.
+/// Tells the process that used gRPC first from those forked off it, which have none of gRPC's threads.
 class OwnProcess {
 public:
   OwnProcess();
   bool isForked() const;
   /// Throws Error in a process that was forked off.
   void check() const;
-
-private:
-  pid_t process;
 };
 
 class Handle : public Stream {

@@ -21,12 +21,19 @@ static Settings keepAlive(std::chrono::milliseconds silence) {
           {GRPC_ARG_HTTP2_MAX_PING_STRIKES, 0}};
 }
 
+/// How much may be on its way unread, for networks that carry 100 Gbit/s with a delay of 0.3 ms. Not what
+/// gRPC finds out by probing: with that, a stream of large messages now and then stands still until the next
+/// probe, up to 10 seconds.
+static constexpr std::pair<const char *, int> kWindow[] = {
+    {GRPC_ARG_HTTP2_BDP_PROBE, 0}, {GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, 4 * int(kMaxFrame)}};
+
 Settings settingsOf(const StreamOptions &options) {
   if (options.silence < std::chrono::milliseconds(100))
     throw Error("the option \"silence\" is " + std::to_string(options.silence.count()) +
                 " ms, expected at least 100 ms");
   Settings settings = keepAlive(options.silence);
-  settings.emplace_back(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, -1);
+  for (std::pair<const char *, int> window : kWindow)
+    settings.push_back(window);
   return settings;
 }
 

@@ -94,6 +94,7 @@ static void silence() {
 
 extern "C" __attribute__((visibility("default"))) void
 eplOpenGrpcTransport(unsigned threads, std::shared_ptr<epl::runtime::servers::StreamTransport> &opened) {
+  epl::runtime::servers::OwnProcess().check(); // before gRPC's own state is touched
   epl::runtime::servers::silence();
   opened = std::make_shared<epl::runtime::servers::GrpcTransport>(threads);
 }

@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <random>
+#include <thread>
 
 namespace epl::runtime::servers {
 
@@ -25,6 +26,12 @@ Bytes bytesOf(const std::string &text) {
 Frame frameOf(Bytes head, Bytes payload) {
   auto owner = std::make_shared<const Bytes>(std::move(payload));
   return {std::move(head), *owner, owner};
+}
+
+bool eventually(const std::function<bool()> &condition) {
+  for (int i = 0; i < 20'000 && !condition(); ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return condition();
 }
 
 void Recorder::received(std::span<const std::byte> head, const Payload &payload) {

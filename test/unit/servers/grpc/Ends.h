@@ -21,6 +21,9 @@ Bytes bytesOf(const std::string &text);
 /// A frame whose payload is owned by it.
 Frame frameOf(Bytes head, Bytes payload = {});
 
+/// Whether a condition holds within 20 seconds.
+bool eventually(const std::function<bool()> &condition);
+
 /// A reader that keeps what comes.
 class Recorder : public StreamReader {
 public:
