@@ -21,7 +21,7 @@ inline std::vector<Example> exampleMessages() {
   hello.protocol = protocolVersion, hello.job_low = 1, hello.job_high = UINT64_MAX;
   hello.worker = 2, hello.workers = 3, hello.server = 1, hello.life = 77, hello.stream = 5;
   WelcomeT welcome;
-  welcome.server = 1, welcome.set_up = true, welcome.step = 9;
+  welcome.server = 1, welcome.set_up = 3, welcome.step = 9;
   BeginT begin;
   begin.step = 10;
   SetupT setup;

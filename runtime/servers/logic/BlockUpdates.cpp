@@ -1,0 +1,242 @@
+#include "runtime/servers/logic/BlockUpdates.h"
+
+#include "runtime/plan/format/Quoted.h"
+
+#include <algorithm>
+
+namespace epl::runtime::servers {
+namespace {
+
+using namespace server_actions;
+
+frames::AcknowledgeT acknowledgeOf(uint64_t step, uint32_t block) {
+  frames::AcknowledgeT acknowledge;
+  acknowledge.step = step, acknowledge.block = block;
+  return acknowledge;
+}
+
+} // namespace
+
+BlockUpdates::BlockUpdates(std::shared_ptr<const Job> from, uint32_t server, const Members &members,
+                           ServerOutbox &out)
+    : job(std::move(from)), members(members), out(out) {
+  for (uint32_t block : job->blocks.ofServer(server))
+    blocks.try_emplace(block);
+}
+
+std::string BlockUpdates::blockText(uint32_t block) const {
+  return "block " + runtime::quoted(job->blocks[block].name);
+}
+
+BlockUpdates::Sender &BlockUpdates::sender(Block &block, uint32_t worker) {
+  Sender &found = block.senders[worker];
+  if (found.life != members.at(worker).life) {
+    found = Sender();
+    found.life = members.at(worker).life;
+  }
+  return found;
+}
+
+std::string BlockUpdates::push(uint32_t worker, const frames::PushT &push, std::span<const std::byte> bytes) {
+  auto found = blocks.find(push.block);
+  if (found == blocks.end())
+    return "pushes block " + std::to_string(push.block) + ", which this server has not";
+  Block &block = found->second;
+  Sender &from = sender(block, worker);
+  if (push.step < from.received) {
+    repeated(worker, push, from, bytes.size());
+    return "";
+  }
+  if (std::string fault = faultOfStep(worker, push, block); !fault.empty())
+    return fault;
+  GradientKey key{worker, from.life, push.step, push.block};
+  if (from.partial && *from.partial != key)
+    return "pushes step " + std::to_string(push.step) + " of " + blockText(push.block) + " within its step " +
+           std::to_string(from.partial->step);
+  std::string fault =
+      from.order.accept({push.offset, bytes.size()}, push.total, job->blocks.bytes(push.block));
+  if (!fault.empty())
+    return "pushes a gradient of " + blockText(push.block) + ", which " + fault;
+  from.partial = key;
+  out.actions.emplace_back(StoreGradient{key, push.offset, push.total, bytes});
+  if (from.order.complete())
+    completed(worker, key, block, from);
+  return "";
+}
+
+/// Where every worker pushes each step, the one that is open is the only one that can come.
+std::string BlockUpdates::faultOfStep(uint32_t worker, const frames::PushT &push, const Block &block) const {
+  if (!isSync())
+    return "";
+  const Member &member = members.at(worker);
+  uint64_t open = block.version + (block.updating.empty() ? 0 : 1);
+  if (push.step == open && member.begun && member.firstStep <= push.step && push.step < member.endStep)
+    return "";
+  return "pushes step " + std::to_string(push.step) + " of " + blockText(push.block) + ", which is at step " +
+         std::to_string(open);
+}
+
+/// Answers what has come before, once it has come whole again. Where the answer says that it has been
+/// applied, and it has not, the end of its update will.
+void BlockUpdates::repeated(uint32_t worker, const frames::PushT &push, const Sender &sender, uint64_t size) {
+  if (push.offset + size == push.total && (isSync() || push.step < sender.applied))
+    out.send(members.at(worker).stream, acknowledgeOf(push.step, push.block));
+}
+
+void BlockUpdates::completed(uint32_t worker, const GradientKey &key, Block &block, Sender &sender) {
+  sender.received = key.step + 1;
+  sender.partial.reset();
+  sender.order = PieceOrder();
+  block.ready.push_back(key);
+  if (isSync())
+    out.send(members.at(worker).stream, acknowledgeOf(key.step, key.block));
+  advance(key.block, block);
+}
+
+std::vector<uint32_t> BlockUpdates::awaited(const Block &block) const {
+  std::vector<uint32_t> result;
+  for (const auto &[worker, member] : members)
+    if (members.isExpected(worker, block.version) &&
+        std::ranges::none_of(block.ready, [&](const GradientKey &key) { return key.worker == worker; }))
+      result.push_back(worker);
+  return result;
+}
+
+bool BlockUpdates::isComplete(const Block &block) const {
+  return !block.ready.empty() && (!isSync() || awaited(block).empty());
+}
+
+/// Begins the next update of a block if all is there and none runs.
+void BlockUpdates::advance(uint32_t number, Block &block) {
+  if (!block.updating.empty() || !isComplete(block))
+    return;
+  size_t count = isSync() ? block.ready.size() : 1;
+  block.updating.assign(block.ready.begin(), block.ready.begin() + int64_t(count));
+  block.ready.erase(block.ready.begin(), block.ready.begin() + int64_t(count));
+  std::ranges::sort(block.updating);
+  out.actions.emplace_back(
+      UpdateBlock{number, block.updating.front().step, block.updating, 1.0 / double(count)});
+}
+
+void BlockUpdates::updateEnded(uint32_t number) {
+  Block &block = blocks.at(number);
+  for (const GradientKey &key : block.updating) {
+    if (members.at(key.worker).life != key.life)
+      continue; // another life pushes the same steps again
+    block.senders[key.worker].applied = key.step + 1;
+    if (!isSync())
+      out.send(members.at(key.worker).stream, acknowledgeOf(key.step, number));
+  }
+  block.updating.clear();
+  ++block.version;
+  answer(number, block);
+  advance(number, block);
+}
+
+std::string BlockUpdates::pull(uint32_t worker, uint32_t number, int32_t state, uint64_t least) {
+  auto found = blocks.find(number);
+  if (found == blocks.end())
+    return "asks for block " + std::to_string(number) + ", which this server has not";
+  if (state < -1 || state >= int64_t(job->blocks.parameter(number).states.size()))
+    return "asks for state " + std::to_string(state) + " of " + blockText(number) + ", which has " +
+           std::to_string(job->blocks.parameter(number).states.size());
+  std::deque<Waiting> &waiting = found->second.waiting;
+  if (std::ranges::any_of(
+          waiting, [&](const Waiting &other) { return other.worker == worker && other.state == state; }))
+    return "asks twice for " + blockText(number);
+  sender(found->second, worker); // of this life, of which nothing may be applied yet
+  waiting.push_back({worker, state, least});
+  answer(number, found->second);
+  return "";
+}
+
+bool BlockUpdates::isReady(const Block &block, const Waiting &waiting) const {
+  if (!block.updating.empty())
+    return false;
+  return waiting.least <= (isSync() ? block.version : block.senders.at(waiting.worker).applied);
+}
+
+/// Answers all that wait and need not.
+void BlockUpdates::answer(uint32_t number, Block &block) {
+  for (auto next = block.waiting.begin(); next != block.waiting.end();) {
+    if (!isReady(block, *next)) {
+      ++next;
+      continue;
+    }
+    bool keep = job->manifest.mode == manifest::Mode::dc_asgd && next->state == -1;
+    out.actions.emplace_back(
+        SendValue{members.at(next->worker).stream, next->worker, number, next->state, block.version, keep});
+    next = block.waiting.erase(next);
+  }
+}
+
+void BlockUpdates::dropStream(uint32_t worker) {
+  for (auto &[number, block] : blocks)
+    std::erase_if(block.waiting, [&](const Waiting &waiting) { return waiting.worker == worker; });
+}
+
+void BlockUpdates::dropLife(uint32_t worker, uint64_t step) {
+  for (auto &[number, block] : blocks) {
+    Sender &from = block.senders[worker];
+    if (from.partial)
+      out.actions.emplace_back(DiscardGradient{*from.partial});
+    from.partial.reset();
+    from.order = PieceOrder();
+    if (isSync())
+      std::erase_if(block.ready, [&](const GradientKey &key) {
+        bool drop = key.worker == worker && key.step >= step;
+        if (drop)
+          out.actions.emplace_back(DiscardGradient{key});
+        return drop;
+      });
+  }
+}
+
+void BlockUpdates::recheck() {
+  for (auto &[number, block] : blocks)
+    advance(number, block);
+}
+
+uint64_t BlockUpdates::firstOpenStep() const {
+  uint64_t step = 0;
+  for (const auto &[number, block] : blocks)
+    step = std::max(step, block.version + (block.updating.empty() ? 0 : 1));
+  return step;
+}
+
+std::string BlockUpdates::missing(uint32_t worker, uint64_t step) const {
+  for (const auto &[number, block] : blocks) {
+    std::vector<uint32_t> workers = awaited(block);
+    if (block.updating.empty() && block.version < step && std::ranges::find(workers, worker) != workers.end())
+      return "leaves before step " + std::to_string(step) + " and has not pushed step " +
+             std::to_string(block.version) + " of " + blockText(number);
+  }
+  return "";
+}
+
+bool BlockUpdates::isIdle() const {
+  return std::ranges::all_of(
+      blocks, [](const auto &entry) { return entry.second.updating.empty() && entry.second.ready.empty(); });
+}
+
+std::optional<BlockUpdates::Delay> BlockUpdates::delayOf(uint32_t worker) const {
+  for (const auto &[number, block] : blocks)
+    for (const Waiting &waiting : block.waiting)
+      if (waiting.worker == worker)
+        return Delay{number, block.version,
+                     isSync() && block.updating.empty() ? awaited(block) : std::vector<uint32_t>()};
+  return std::nullopt;
+}
+
+std::string BlockUpdates::awaits(uint32_t worker) const {
+  if (!isSync())
+    return "";
+  for (const auto &[number, block] : blocks) {
+    std::vector<uint32_t> workers = awaited(block);
+    if (block.updating.empty() && !block.ready.empty() && std::ranges::find(workers, worker) != workers.end())
+      return "step " + std::to_string(block.version) + " of " + blockText(number) + " awaits it";
+  }
+  return "";
+}
+
+} // namespace epl::runtime::servers

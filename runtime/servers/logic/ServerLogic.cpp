@@ -1,0 +1,379 @@
+#include "runtime/servers/logic/ServerLogic.h"
+
+#include "runtime/servers/logic/Text.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+namespace epl::runtime::servers {
+namespace {
+
+using namespace server_actions;
+constexpr uint64_t never = std::numeric_limits<uint64_t>::max();
+
+Message failureOf(const std::string &text) {
+  frames::FailureT failure;
+  failure.text = text;
+  return failure;
+}
+
+} // namespace
+
+ServerLogic::ServerLogic(uint32_t server, Timing timing, Milliseconds now)
+    : server(server), timing(timing), started(now), noticed(now) {
+  members.expect(1); // whoever else there is, worker 0 will say
+}
+
+/// Whether others go on without a worker that is lost.
+bool ServerLogic::goesOn() const {
+  return job() && (!isSync() || job()->manifest.on_lost == manifest::OnLost::go_on);
+}
+
+ServerLogic::Actions ServerLogic::received(StreamId stream, std::span<const std::byte> head,
+                                           std::span<const std::byte> payload, Milliseconds now) {
+  if (ended)
+    return {};
+  notice(now);
+  Decoded decoded = decode(head, payload.size());
+  const uint32_t *worker = members.workerOf(stream);
+  const std::string *fault = std::get_if<std::string>(&decoded);
+  const frames::HelloT *hello = fault ? nullptr : std::get_if<frames::HelloT>(&std::get<Message>(decoded));
+  if (worker) {
+    uint32_t number = *worker;
+    members.at(number).heard = now;
+    std::string text =
+        fault ? "has sent a frame that " + *fault : take(number, std::get<Message>(decoded), payload);
+    if (!text.empty())
+      lose(number, text);
+  } else if (hello) {
+    greet(stream, *hello, now);
+  } else {
+    refuse(stream,
+           fault ? "the first frame of a stream " + *fault : "expected Hello as the first frame of a stream");
+  }
+  return take();
+}
+
+void ServerLogic::refuse(StreamId stream, const std::string &text) {
+  out.send(stream, failureOf("server " + std::to_string(server) + ": " + text));
+  out.actions.emplace_back(CloseStream{stream});
+}
+
+void ServerLogic::greet(StreamId stream, const frames::HelloT &hello, Milliseconds now) {
+  std::string text = refusal(hello);
+  if (text.empty())
+    text = refusalOfLife(hello);
+  if (!text.empty())
+    return refuse(stream, text);
+  bool another = members.at(hello.worker).life != hello.life || members.at(hello.worker).opened == 0;
+  if (another && !beginLife(hello))
+    return;
+  welcome(stream, hello, now);
+}
+
+std::string ServerLogic::refusal(const frames::HelloT &hello) const {
+  Hash128 hash{hello.job_low, hello.job_high};
+  if (hello.protocol != protocolVersion)
+    return textOf("worker ", hello.worker, " speaks version ", hello.protocol, " of the protocol, expected ",
+                  protocolVersion);
+  if (hello.server != server)
+    return textOf("worker ", hello.worker, " takes this for server ", hello.server,
+                  ": its endpoints are in another order, or of another job");
+  if (setup && (hello.worker != 0 || setup->complete()) && hash != members.at(0).job)
+    return textOf("worker ", hello.worker, " has manifest ", hash.text(), ", expected ",
+                  members.at(0).job.text(), " as worker 0: do all run the same script?");
+  if (job() && hello.workers != job()->manifest.workers)
+    return textOf("worker ", hello.worker, " says that there are ", hello.workers, " workers, expected ",
+                  job()->manifest.workers);
+  return "";
+}
+
+std::string ServerLogic::refusalOfLife(const frames::HelloT &hello) const {
+  auto found = std::ranges::find(members, hello.worker, [](const auto &entry) { return entry.first; });
+  if (found == members.end() || found->second.opened == 0)
+    return "";
+  const Member &member = found->second;
+  if (hello.life < member.life)
+    return textOf("worker ", hello.worker, " has been started again since");
+  if (hello.life > member.life)
+    return "";
+  if (hello.stream <= member.opened)
+    return textOf("worker ", hello.worker, " has opened another stream since");
+  if (member.presence == Presence::lost && (isSync() || !job()))
+    return textOf("worker ", hello.worker,
+                  " was lost, and the others have gone on without it; a new one may come");
+  return "";
+}
+
+/// Ends the life that a worker had. Returns whether there is a job for another one.
+bool ServerLogic::beginLife(const frames::HelloT &hello) {
+  Member &member = members.at(hello.worker);
+  bool worked = member.opened > 0 && (member.pushed || (hello.worker == 0 && setup && setup->complete()));
+  if (worked && member.presence != Presence::gone && (hello.worker == 0 || !goesOn())) {
+    end(textOf("worker ", hello.worker, " has been started again, and what it was doing is lost"));
+    return false;
+  }
+  if (hello.worker == 0 && setup && !setup->complete()) {
+    setup.reset();
+    known = false;
+  }
+  if (blocks) {
+    uint64_t step = blocks->firstOpenStep();
+    blocks->dropLife(hello.worker, step);
+    member.firstStep = isSync() ? step : 0;
+  }
+  member.life = hello.life, member.opened = 0;
+  member.pushed = member.begun = false;
+  member.endStep = never;
+  if (blocks)
+    blocks->recheck();
+  return true;
+}
+
+void ServerLogic::welcome(StreamId stream, const frames::HelloT &hello, Milliseconds now) {
+  Member &member = members.at(hello.worker);
+  if (member.stream != 0)
+    out.actions.emplace_back(CloseStream{member.stream});
+  if (blocks)
+    blocks->dropStream(hello.worker);
+  members.attach(hello.worker, stream);
+  member.opened = hello.stream, member.workers = hello.workers;
+  member.job = {hello.job_low, hello.job_high};
+  member.heard = member.told = now;
+  if (member.presence != Presence::gone || !member.begun)
+    member.presence = Presence::running;
+  if (hello.worker == 0 && !setup) {
+    setup.emplace(server, member.job);
+    refuseStrangers();
+  }
+  frames::WelcomeT welcome;
+  welcome.server = server, welcome.set_up = setup ? setup->count() : 0, welcome.step = member.firstStep;
+  out.send(stream, welcome);
+  if (blocks)
+    out.send(stream, frames::ReadyT());
+}
+
+/// Sends away who has come before worker 0, and is of another job.
+void ServerLogic::refuseStrangers() {
+  for (auto &[worker, member] : members) {
+    bool fits = member.job == members.at(0).job && (!job() || member.workers == job()->manifest.workers);
+    if (member.stream == 0 || fits)
+      continue;
+    refuse(member.stream, textOf("worker ", worker, " has manifest ", member.job.text(), " for ",
+                                 member.workers, " workers, expected ", members.at(0).job.text(), " for ",
+                                 members.at(0).workers, " as worker 0: do all run the same script?"));
+    members.attach(worker, 0);
+    member = Member();
+  }
+}
+
+std::string ServerLogic::take(uint32_t worker, const Message &message, std::span<const std::byte> payload) {
+  if (auto *setup = std::get_if<frames::SetupT>(&message))
+    return takeSetup(worker, *setup, payload);
+  if (auto *push = std::get_if<frames::PushT>(&message))
+    return takePush(worker, *push, payload);
+  if (auto *request = std::get_if<frames::PullRequestT>(&message))
+    return takePulls(worker, *request);
+  if (auto *fetch = std::get_if<frames::FetchT>(&message))
+    return takeFetch(worker, *fetch);
+  if (auto *begin = std::get_if<frames::BeginT>(&message))
+    return takeBegin(worker, begin->step);
+  if (auto *goodbye = std::get_if<frames::GoodbyeT>(&message))
+    return takeGoodbye(worker, goodbye->step);
+  if (auto *failure = std::get_if<frames::FailureT>(&message))
+    return "has failed: " + failure->text;
+  if (std::holds_alternative<frames::HeartbeatT>(message))
+    return "";
+  return textOf("has sent ", messageName(message), ", which is no worker's to send");
+}
+
+std::string ServerLogic::takeSetup(uint32_t worker, const frames::SetupT &item,
+                                   std::span<const std::byte> payload) {
+  if (worker != 0)
+    return "sets up the job, which is worker 0's to do";
+  if (std::string fault = setup->accept(item, payload); !fault.empty())
+    return fault;
+  out.actions.emplace_back(StoreSetup{{item.kind, item.index, item.state}, item.offset, item.total, payload});
+  if (job() && !known)
+    learnJob();
+  if (setup->complete())
+    out.actions.emplace_back(LoadJob{});
+  return "";
+}
+
+/// Now it is known who else there is.
+void ServerLogic::learnJob() {
+  known = true;
+  refuseStrangers();
+  members.expect(job()->manifest.workers);
+}
+
+ServerLogic::Actions ServerLogic::loaded(Milliseconds now) {
+  if (ended)
+    return {};
+  blocks = std::make_unique<BlockUpdates>(job(), server, members, out);
+  for (auto &[worker, member] : members) {
+    member.heard = std::max(member.heard, now); // who runs this may not have listened meanwhile
+    out.send(member.stream, frames::ReadyT());
+  }
+  return take();
+}
+
+std::string ServerLogic::takePush(uint32_t worker, const frames::PushT &push,
+                                  std::span<const std::byte> payload) {
+  if (!blocks)
+    return "pushes before the server has been set up";
+  members.at(worker).pushed = true;
+  return blocks->push(worker, push, payload);
+}
+
+std::string ServerLogic::takePulls(uint32_t worker, const frames::PullRequestT &request) {
+  if (!blocks)
+    return "asks for blocks before the server has been set up";
+  for (const frames::PulledBlock &block : request.blocks)
+    if (std::string fault = blocks->pull(worker, block.block(), -1, block.least()); !fault.empty())
+      return fault;
+  return "";
+}
+
+std::string ServerLogic::takeFetch(uint32_t worker, const frames::FetchT &fetch) {
+  if (!blocks)
+    return "asks for states before the server has been set up";
+  return blocks->pull(worker, fetch.block, fetch.state, fetch.least);
+}
+
+std::string ServerLogic::takeBegin(uint32_t worker, uint64_t step) {
+  Member &member = members.at(worker);
+  if (member.begun ? step != member.firstStep : step < member.firstStep)
+    return textOf("begins in step ", step, ", expected ", member.firstStep,
+                  member.begun ? "" : " or a later one");
+  member.firstStep = step, member.begun = true;
+  if (blocks)
+    blocks->recheck();
+  return "";
+}
+
+std::string ServerLogic::takeGoodbye(uint32_t worker, uint64_t step) {
+  Member &member = members.at(worker);
+  if (blocks && isSync())
+    if (std::string fault = blocks->missing(worker, step); !fault.empty())
+      return fault;
+  frames::GoodbyeT goodbye;
+  goodbye.step = step;
+  out.send(member.stream, goodbye);
+  member.presence = Presence::gone, member.begun = true;
+  member.endStep = step;
+  if (blocks)
+    blocks->recheck();
+  endIfDone();
+  return "";
+}
+
+ServerLogic::Actions ServerLogic::updateEnded(uint32_t block, Milliseconds) {
+  if (ended)
+    return {};
+  blocks->updateEnded(block);
+  endIfDone();
+  return take();
+}
+
+ServerLogic::Actions ServerLogic::broke(StreamId stream, Milliseconds) {
+  const uint32_t *found = members.workerOf(stream);
+  if (ended || !found)
+    return {};
+  uint32_t worker = *found;
+  members.attach(worker, 0);
+  if (blocks)
+    blocks->dropStream(worker);
+  return take();
+}
+
+/// Time goes on; if this process has stood still, nobody else is to blame.
+void ServerLogic::notice(Milliseconds now) {
+  Milliseconds still = stoodStill(std::exchange(noticed, now), now, timing);
+  started += still;
+  for (auto &[worker, member] : members)
+    member.heard += still;
+}
+
+ServerLogic::Actions ServerLogic::tick(Milliseconds now) {
+  if (ended)
+    return {};
+  notice(now);
+  for (auto &[worker, member] : members) {
+    watch(worker, member, now);
+    if (ended)
+      break;
+    tell(worker, member, now);
+  }
+  return take();
+}
+
+void ServerLogic::watch(uint32_t worker, Member &member, Milliseconds now) {
+  if (member.presence == Presence::running && now > member.heard + timing.silence)
+    lose(worker, textOf("has been silent for ", seconds(timing.silence), " s"), /*mayReturn=*/true);
+  else if (member.presence == Presence::awaited && now > started + timing.arrival)
+    lose(worker, textOf("has not come for ", seconds(timing.arrival), " s"));
+}
+
+/// Says that the server is there, and what keeps it from answering.
+void ServerLogic::tell(uint32_t worker, Member &member, Milliseconds now) {
+  if (member.stream == 0 || now < member.told + timing.heartbeat)
+    return;
+  member.told = now;
+  frames::HeartbeatT heartbeat;
+  if (std::optional<BlockUpdates::Delay> delay = blocks ? blocks->delayOf(worker) : std::nullopt) {
+    heartbeat.block = delay->block, heartbeat.step = delay->step;
+    heartbeat.awaited = delay->awaited;
+  }
+  out.send(member.stream, heartbeat);
+}
+
+/// `why`: for behind "worker 2 ". `mayReturn`: without sync it may go on as it is if it is heard of again.
+void ServerLogic::lose(uint32_t worker, const std::string &why, bool mayReturn) {
+  std::string text = textOf("worker ", worker, " ", why);
+  std::string awaits = blocks ? blocks->awaits(worker) : "";
+  if (worker == 0 || (job() && !goesOn()))
+    return end(awaits.empty() ? text : text + ": " + awaits);
+  Member &member = members.at(worker);
+  if (member.stream != 0 && mayReturn && !isSync())
+    out.actions.emplace_back(CloseStream{member.stream});
+  else if (member.stream != 0)
+    refuse(member.stream, text);
+  members.attach(worker, 0);
+  if (!job()) {
+    member = Member(); // it may be of another job, and who is of this one will come again
+    return;
+  }
+  member.presence = Presence::lost;
+  if (blocks) {
+    blocks->dropStream(worker);
+    blocks->dropLife(worker, never);
+    blocks->recheck();
+  }
+  endIfDone();
+}
+
+ServerLogic::Actions ServerLogic::failed(const std::string &error) {
+  if (!ended)
+    end(error);
+  return take();
+}
+
+void ServerLogic::end(const std::string &error) {
+  ended = true;
+  for (auto &[worker, member] : members)
+    if (member.stream != 0)
+      refuse(member.stream, error);
+  out.actions.emplace_back(EndServer{textOf("server ", server, ": ", error)});
+}
+
+void ServerLogic::endIfDone() {
+  if (ended || !blocks || !members.allEnded() || !blocks->isIdle())
+    return;
+  ended = true;
+  out.actions.emplace_back(EndServer{});
+}
+
+} // namespace epl::runtime::servers

@@ -1,0 +1,131 @@
+// What a worker does between its step and the servers: a state machine without sockets, threads, clock and
+// tensors. Each call says what has happened and when, and returns what is to be done, in order.
+
+#ifndef EPL_RUNTIME_SERVERS_LOGIC_WORKERLOGIC_H
+#define EPL_RUNTIME_SERVERS_LOGIC_WORKERLOGIC_H
+
+#include "runtime/servers/logic/Gradients.h"
+#include "runtime/servers/logic/Requests.h"
+#include "runtime/servers/logic/ServerLink.h"
+#include "runtime/servers/logic/Timing.h"
+#include "runtime/servers/logic/WorkerActions.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace epl::runtime::servers {
+
+/// How gradients that wait are merged, in the modes without sync.
+enum class Merge { sum, mean };
+
+struct WorkerOptions {
+  uint32_t worker = 0;
+  uint64_t life = 1;                  ///< larger each time that the worker is started
+  Hash128 job{};                      ///< hash of the manifest's bytes
+  std::vector<std::string> addresses; ///< of the servers, for messages
+  uint64_t seed = 0;                  ///< of the times between retries
+  Merge merge = Merge::sum;
+  uint32_t maxMerge = 20; ///< how many gradients of a block become one at most
+  Timing timing = {};
+};
+
+/// One worker of a job. It greets all servers, pulls and pushes blocks step after step, and says goodbye.
+class WorkerLogic {
+public:
+  using Actions = std::vector<WorkerAction>;
+
+  /// Throws Error if there is not an address for each server, or if there is no such worker.
+  WorkerLogic(std::shared_ptr<const Job> job, WorkerOptions options, Milliseconds now);
+
+  /// A frame has come on a stream; the stream has ended, for a reason that is for people.
+  Actions received(LinkId link, std::span<const std::byte> head, std::span<const std::byte> payload,
+                   Milliseconds now);
+  Actions broke(LinkId link, const std::string &why, Milliseconds now);
+  /// To be called at once, and some times within each Timing::heartbeat.
+  Actions tick(Milliseconds now);
+
+  /// Wants the parameters' blocks for a step, in the order in which it uses them. Each comes as HaveValue: of
+  /// sync with all steps before it, of half_async and geo with the worker's own pushes, else as it is.
+  Actions pull(uint64_t step, std::span<const uint32_t> blocks);
+  /// Wants a state of a block, or the parameter (-1), as pull would have it for the step.
+  Actions fetch(uint64_t step, uint32_t block, int32_t state);
+  /// Has the gradient of a block in a step (of geo: the difference). Of sync each block, in each step.
+  Actions push(uint64_t step, uint32_t block, GradientHandle gradient);
+  /// Whether blocks are pushed at the end of the step: always, of geo each manifest.geo_steps steps.
+  bool isPushed(uint64_t step) const;
+  /// How many gradients of a block wait behind the one that is sent: who makes them should wait, too.
+  size_t waiting(uint32_t block) const;
+
+  /// Takes no part in steps from this one on. EndWorker comes when the servers know and have all gradients.
+  Actions finish(uint64_t step);
+  /// Cannot go on: the servers are told.
+  Actions fail(const std::string &error);
+
+  bool hasEnded() const { return ended; }
+
+private:
+  struct Server {
+    ServerLink link;
+    std::vector<uint32_t> blocks;
+    Requests requests = {};
+    std::vector<uint32_t> sent = {};        ///< blocks whose gradient is on its way, in order
+    std::optional<uint64_t> firstStep = {}; ///< as its last welcome had it
+    uint32_t items = 0;                     ///< of the set-up, which it has had at its last welcome
+    bool setUp = false;                     ///< it has loaded the job
+    bool left = false;                      ///< it has said goodbye
+    std::string delay = {};                 ///< what keeps it from answering, as it has said last
+  };
+
+  Actions take() { return std::move(actions); }
+  bool isSync() const { return job->manifest.mode == manifest::Mode::sync; }
+  LinkId linkOf(uint32_t server) const { return {server, servers[server].link.stream()}; }
+  void send(uint32_t server, const Message &message);
+
+  void notice(Milliseconds now);
+  void open(uint32_t server, Milliseconds now);
+  void reopen(uint32_t server, Milliseconds now);
+  std::string take(uint32_t server, const Message &message, std::span<const std::byte> payload,
+                   Milliseconds now);
+  std::string takeWelcome(uint32_t server, const frames::WelcomeT &welcome);
+  std::string takeReady(uint32_t server);
+  std::string takeAcknowledge(uint32_t server, const frames::AcknowledgeT &acknowledge);
+  std::string takeValue(uint32_t server, const frames::ValueT &value, std::span<const std::byte> payload);
+  std::string takeGoodbye(uint32_t server);
+  void takeHeartbeat(Server &server, const frames::HeartbeatT &heartbeat);
+
+  void beginIfReady();
+  void resume(uint32_t server);
+  uint64_t leastOf(uint64_t step, uint32_t block) const;
+  void request(uint32_t server, uint64_t step, uint32_t block, int32_t state);
+  void sendRequests(uint32_t server, size_t from);
+  void sendNext(uint32_t block);
+  void sendGradient(uint32_t block, const Gradients::Entry &entry);
+  void leaveIfDone();
+  bool isOpen(const Server &server) const;
+  bool waits(const Server &server) const;
+  std::string waitsFor(const Server &server) const;
+  void requireRunning(const char *what) const;
+  void lose(uint32_t server, const std::string &why);
+  void end(const std::string &error);
+
+  std::shared_ptr<const Job> job;
+  WorkerOptions options;
+  std::mt19937_64 random;
+  Milliseconds noticed; ///< when something has happened last
+  std::vector<Server> servers;
+  std::vector<Gradients> gradients; ///< by block
+  std::optional<uint64_t> begun;    ///< the first step
+  std::optional<uint64_t> leaving;  ///< the first step without this worker
+  bool goodbyes = false;            ///< have been sent
+  std::vector<WorkerAction> actions;
+  bool ended = false;
+};
+
+} // namespace epl::runtime::servers
+
+#endif // EPL_RUNTIME_SERVERS_LOGIC_WORKERLOGIC_H

@@ -1,0 +1,146 @@
+#include "test/unit/servers/logic/SimulatedServer.h"
+
+#include <cstring>
+
+namespace epl::runtime::servers::test {
+
+using namespace server_actions;
+
+void Buffer::store(uint64_t offset, uint64_t total, std::span<const std::byte> piece) {
+  if (offset == 0)
+    bytes.assign(total, std::byte(0xee));
+  std::ranges::copy(piece, bytes.begin() + int64_t(offset));
+}
+
+Values Buffer::values() const {
+  Values values(bytes.size() / sizeof(uint32_t));
+  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(uint32_t));
+  return values;
+}
+
+std::vector<std::byte> bytesOf(const Values &values) {
+  std::vector<std::byte> bytes(values.size() * sizeof(uint32_t));
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return bytes;
+}
+
+std::vector<std::byte> planBytes(uint32_t index) {
+  return std::vector<std::byte>(size_t(40 + index), std::byte(index));
+}
+
+SimulatedServer::SimulatedServer(uint32_t server, const Scenario &scenario, Network &network, Record &record)
+    : server(server), scenario(scenario), network(network), record(record),
+      logic(server, scenario.timing, network.now()) {
+  tick();
+}
+
+void SimulatedServer::received(uint64_t stream, const NetworkFrame &frame) {
+  act(logic.received(stream, frame.head, frame.payload, network.now()));
+}
+
+void SimulatedServer::broke(uint64_t stream) { act(logic.broke(stream, network.now())); }
+
+void SimulatedServer::tick() {
+  act(logic.tick(network.now()));
+  if (!hasEnded())
+    network.after(250, *this, [this] { tick(); });
+}
+
+void SimulatedServer::act(std::vector<ServerAction> actions) {
+  for (const ServerAction &action : actions)
+    std::visit([this](const auto &which) { (*this)(which); }, action);
+}
+
+void SimulatedServer::operator()(const SendFrame &action) {
+  network.send(action.stream, *this, {action.head, {}});
+}
+
+void SimulatedServer::operator()(const CloseStream &action) { network.close(action.stream, *this, true); }
+
+void SimulatedServer::operator()(const StoreSetup &action) {
+  setup[{int(action.item.kind), action.item.index, action.item.state}].store(action.offset, action.total,
+                                                                             action.bytes);
+}
+
+void SimulatedServer::operator()(const LoadJob &) {
+  load();
+  network.after(network.delay(), *this, [this] { act(logic.loaded(network.now())); });
+}
+
+/// Takes what worker 0 has sent for what it should be.
+void SimulatedServer::load() {
+  const Job &job = *logic.job();
+  for (uint32_t number : job.blocks.ofServer(server)) {
+    blocks[number].value = setup[{int(frames::SetupKind::parameter), number, -1}].values();
+    if (blocks[number].value != initialOf(scenario, number))
+      record.fault("block ", number, " begins with a damaged value");
+    uint32_t plan = job.blocks[number].plan;
+    if (setup[{int(frames::SetupKind::plan), plan, -1}].bytes != planBytes(plan))
+      record.fault("plan ", plan, " has come damaged");
+    if (setup[{int(frames::SetupKind::state), number, 1}].values() != Values{0})
+      record.fault("the count of block ", number, " has come damaged");
+  }
+}
+
+void SimulatedServer::operator()(const StoreGradient &action) {
+  gradients[action.key].store(action.offset, action.total, action.bytes);
+}
+
+void SimulatedServer::operator()(const DiscardGradient &action) { gradients.erase(action.key); }
+
+void SimulatedServer::operator()(const UpdateBlock &action) {
+  if (std::exchange(blocks[action.block].updating, true))
+    record.fault("two updates of block ", action.block, " at once");
+  network.after(network.randomness()() % (scenario.maxWork + 1), *this, [this, action] { update(action); });
+}
+
+void SimulatedServer::update(const UpdateBlock &action) {
+  Block &block = blocks[action.block];
+  std::vector<Values> parts;
+  for (const GradientKey &key : action.gradients) {
+    parts.push_back(gradients[key].values());
+    addTo(block.value, parts.back());
+    gradients.erase(key);
+    if (scenario.job->manifest.mode == manifest::Mode::dc_asgd && !block.backups.contains(key.worker))
+      record.fault("block ", action.block, " is updated by worker ", key.worker, ", which has no backup");
+  }
+  block.updating = false;
+  ++block.count;
+  record.updated(action.block, ++block.version, action.gradients, parts, action.factor, block.value);
+  act(logic.updateEnded(action.block, network.now()));
+}
+
+void SimulatedServer::operator()(const SendValue &action) {
+  Block &block = blocks[action.block];
+  if (block.updating)
+    record.fault("block ", action.block, " is sent while it is updated");
+  if (action.version != block.version)
+    record.fault("block ", action.block, " is sent as version ", action.version, ", expected ",
+                 block.version);
+  if (action.keep != (scenario.job->manifest.mode == manifest::Mode::dc_asgd && action.state == -1))
+    record.fault("block ", action.block, " is kept as a backup, or not, against its mode");
+  if (action.keep)
+    block.backups[action.worker] = block.value;
+  Values value = action.state == -1  ? block.value
+                 : action.state == 1 ? Values{block.count}
+                                     : Values(block.value.size());
+  std::vector<std::byte> bytes = bytesOf(value);
+  for (Piece piece : cutPieces(bytes.size(), simulatedPayload)) {
+    frames::ValueT head;
+    head.block = action.block, head.state = action.state, head.version = action.version;
+    head.offset = piece.offset, head.total = bytes.size();
+    auto begin = bytes.begin() + int64_t(piece.offset);
+    network.send(action.stream, *this, {encode(head), {begin, begin + int64_t(piece.size)}});
+  }
+}
+
+void SimulatedServer::operator()(const EndServer &action) {
+  record.serverEnded(server, action.error);
+  network.after(1000, *this,
+                [this] { network.kill(*this, /*silently=*/false); }); // what it has said comes before
+  for (const auto &[key, buffer] : gradients)
+    if (action.error.empty())
+      record.fault("a gradient of worker ", key.worker, " for block ", key.block, " is left");
+}
+
+} // namespace epl::runtime::servers::test

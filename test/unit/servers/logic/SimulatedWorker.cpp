@@ -1,0 +1,178 @@
+#include "test/unit/servers/logic/SimulatedWorker.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace epl::runtime::servers::test {
+
+using namespace worker_actions;
+
+namespace {
+
+WorkerOptions optionsOf(uint32_t worker, uint64_t life, const Scenario &scenario) {
+  WorkerOptions options;
+  options.worker = worker, options.life = life, options.job = hashBytes(scenario.bytes);
+  for (uint32_t server = 0; server < scenario.job->manifest.servers; ++server)
+    options.addresses.push_back("host:" + std::to_string(6174 + server));
+  options.seed = scenario.seed, options.merge = scenario.merge, options.maxMerge = scenario.maxMerge;
+  options.timing = scenario.timing;
+  return options;
+}
+
+} // namespace
+
+SimulatedWorker::SimulatedWorker(uint32_t worker, uint64_t life, const Scenario &scenario, Network &network,
+                                 Record &record, Servers &servers)
+    : worker(worker), ownLife(life), scenario(scenario), network(network), record(record), servers(servers),
+      logic(scenario.job, optionsOf(worker, life, scenario), network.now()) {
+  network.after(network.delay(), *this, [this] { tick(); });
+}
+
+void SimulatedWorker::received(uint64_t stream, const NetworkFrame &frame) {
+  act(logic.received(links.at(stream), frame.head, frame.payload, network.now()));
+}
+
+void SimulatedWorker::broke(uint64_t stream) { act(logic.broke(links.at(stream), "reset", network.now())); }
+
+void SimulatedWorker::tick() {
+  act(logic.tick(network.now()));
+  if (!hasEnded())
+    network.after(100, *this, [this] { tick(); });
+}
+
+/// Asks for all blocks, in an order of this step's own; or saves, behind the last step.
+void SimulatedWorker::beginStep() {
+  if (step >= scenario.steps[worker])
+    return save();
+  std::vector<uint32_t> blocks(scenario.job->blocks.size());
+  std::iota(blocks.begin(), blocks.end(), 0);
+  std::ranges::shuffle(blocks, network.randomness());
+  awaited = blocks.size();
+  act(logic.pull(step, blocks));
+}
+
+void SimulatedWorker::endStep() {
+  uint32_t blocks = scenario.job->blocks.size();
+  for (uint32_t block = 0; block < blocks && logic.isPushed(step); ++block) {
+    Values gradient = gradientOf(scenario, worker, ownLife, step, block);
+    record.pushed(worker, ownLife, block, gradient);
+    gradients[++lastHandle] = gradient;
+    act(logic.push(step, block, lastHandle));
+  }
+  ++step;
+  network.after(network.randomness()() % (scenario.maxWork + 1), *this, [this] { beginStep(); });
+}
+
+/// Worker 0 has all states before it leaves.
+void SimulatedWorker::save() {
+  if (worker != 0 || std::exchange(saving, true))
+    return act(logic.finish(step));
+  const BlockTable &blocks = scenario.job->blocks;
+  awaited = 3 * blocks.size();
+  for (uint32_t block = 0; block < blocks.size(); ++block)
+    for (int32_t state : {-1, 0, 1})
+      act(logic.fetch(step, block, state));
+}
+
+void SimulatedWorker::act(std::vector<WorkerAction> actions) {
+  for (const WorkerAction &action : actions)
+    std::visit([this](const auto &which) { (*this)(which); }, action);
+}
+
+void SimulatedWorker::operator()(const OpenStream &action) {
+  uint64_t stream = network.open(*this, *servers[action.link.server]);
+  streams[{action.link.server, action.link.stream}] = stream;
+  links[stream] = action.link;
+}
+
+void SimulatedWorker::operator()(const CloseStream &action) {
+  network.close(streams.at({action.link.server, action.link.stream}), *this, action.last);
+}
+
+void SimulatedWorker::operator()(const SendFrame &action) {
+  network.send(streams.at({action.link.server, action.link.stream}), *this, {action.head, {}});
+}
+
+std::vector<std::byte> SimulatedWorker::itemBytes(const SetupItem &item) const {
+  switch (item.kind) {
+  case frames::SetupKind::manifest: {
+    auto bytes = std::as_bytes(std::span(scenario.bytes));
+    return {bytes.begin(), bytes.end()};
+  }
+  case frames::SetupKind::plan:
+    return planBytes(item.index);
+  case frames::SetupKind::parameter:
+    return bytesOf(initialOf(scenario, item.index));
+  default:
+    return std::vector<std::byte>(scenario.job->blocks.stateBytes(item.index, uint32_t(item.state)));
+  }
+}
+
+/// Sends the head with every piece of the bytes.
+void SimulatedWorker::sendPieces(LinkId link, const Message &head, std::span<const std::byte> bytes) {
+  // A manifest in as many pieces as a tensor would hardly ever come whole where streams break.
+  bool isLong = bytes.size() > 30 * simulatedPayload;
+  for (Piece piece : cutPieces(bytes.size(), isLong ? 30 * simulatedPayload : simulatedPayload)) {
+    Message message = head;
+    if (auto *setup = std::get_if<frames::SetupT>(&message))
+      setup->offset = piece.offset, setup->total = bytes.size();
+    if (auto *push = std::get_if<frames::PushT>(&message))
+      push->offset = piece.offset, push->total = bytes.size();
+    auto part = bytes.subspan(piece.offset, piece.size);
+    network.send(streams.at({link.server, link.stream}), *this,
+                 {encode(message), {part.begin(), part.end()}});
+  }
+}
+
+void SimulatedWorker::operator()(const SendSetup &action) {
+  frames::SetupT setup;
+  setup.kind = action.item.kind, setup.index = action.item.index, setup.state = action.item.state;
+  sendPieces(action.link, setup, itemBytes(action.item));
+}
+
+void SimulatedWorker::operator()(const SendGradient &action) {
+  frames::PushT push;
+  push.step = action.step, push.block = action.block;
+  sendPieces(action.link, push, bytesOf(gradients.at(action.gradient)));
+}
+
+void SimulatedWorker::operator()(const MergeGradient &action) {
+  if (scenario.isSync())
+    record.fault("gradients are merged in sync");
+  addTo(gradients.at(action.into), gradients.at(action.from));
+  gradients.erase(action.from);
+}
+
+void SimulatedWorker::operator()(const ReleaseGradient &action) {
+  if (gradients.erase(action.gradient) != 1)
+    record.fault("worker ", worker, " releases a gradient twice");
+}
+
+void SimulatedWorker::operator()(const BeginSteps &action) {
+  step = action.step;
+  record.begun(worker, ownLife, step);
+  network.after(0, *this, [this] { beginStep(); });
+}
+
+void SimulatedWorker::operator()(const StoreValue &action) {
+  values[{action.block, action.state}].store(action.offset, action.total, action.bytes);
+}
+
+void SimulatedWorker::operator()(const HaveValue &action) {
+  Values value = values[{action.block, action.state}].values();
+  if (action.state == -1)
+    record.got(worker, step, action.block, action.version, value);
+  else if (action.state == 1 && value != Values{uint32_t(action.version)})
+    record.fault("block ", action.block, " has count ", value.at(0), " at version ", action.version);
+  if (--awaited == 0)
+    network.after(network.randomness()() % (scenario.maxWork + 1), *this,
+                  [this] { saving ? save() : endStep(); });
+}
+
+void SimulatedWorker::operator()(const EndWorker &action) {
+  record.workerEnded(worker, ownLife, step, hasStoodStill(), action.error);
+  if (action.error.empty() && !gradients.empty())
+    record.fault("worker ", worker, " has gradients left");
+}
+
+} // namespace epl::runtime::servers::test
