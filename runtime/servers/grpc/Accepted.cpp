@@ -27,7 +27,7 @@ void Accepted::awaitNext(const std::shared_ptr<Server> &server) {
 
 void Accepted::came(bool ok) {
   if (!ok) // the server ends
-    return queue->leave(*this);
+    return leave();
   awaitNext(server);
   client = addressOf(context);
   if (grpc::Status status = check(); !status.ok())

@@ -8,8 +8,7 @@ namespace epl::runtime::servers {
 
 class Accepted final : public End {
 public:
-  explicit Accepted(std::shared_ptr<Server> server)
-      : End(server->queue), server(std::move(server)), stream(&context) {}
+  explicit Accepted(std::shared_ptr<Server> server) : server(std::move(server)), stream(&context) {}
 
   /// Waits for a stream, of which an Accepted will be the end.
   static void awaitNext(const std::shared_ptr<Server> &server);
@@ -26,6 +25,7 @@ private:
   void cancelCall() noexcept override;
   void failCall() noexcept override {} // finishCall tells the peer, when what is being written has gone
   std::string whyBroken() const override;
+  void leave() override { server->queue->leave(*this); }
 
   const std::shared_ptr<Server> server;
   std::string client; ///< its address

@@ -28,7 +28,7 @@ static std::shared_ptr<grpc::Channel> channelTo(const Address &address, const St
 
 Client::Client(std::shared_ptr<Queue> queue, const Address &address, std::shared_ptr<StreamReader> reader,
                const StreamOptions &options)
-    : End(std::move(queue)), address(address), token(options.token), patience(options.connectDeadline),
+    : queue(std::move(queue)), address(address), token(options.token), patience(options.connectDeadline),
       hasTls(!options.ca.empty()), stub(channelTo(address, options)) {
   delivery.setReader(std::move(reader));
 }

@@ -4,6 +4,7 @@
 
 #include "runtime/servers/grpc/Address.h"
 #include "runtime/servers/grpc/End.h"
+#include "runtime/servers/grpc/Queue.h"
 
 #include <grpcpp/alarm.h>
 #include <grpcpp/channel.h>
@@ -37,7 +38,9 @@ private:
   void cancelCall() noexcept override;
   void failCall() noexcept override { cancelCall(); }
   std::string whyBroken() const override;
+  void leave() override { queue->leave(*this); }
 
+  const std::shared_ptr<Queue> queue;
   const Address address;
   const std::string token;
   const std::chrono::milliseconds patience;

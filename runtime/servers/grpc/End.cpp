@@ -207,7 +207,7 @@ void End::over() {
     isClosing = broken = true;
   }
   delivery.closed(why.empty() ? whyBroken() : why);
-  queue->leave(*this);
+  leave();
 }
 
 } // namespace epl::runtime::servers

@@ -9,7 +9,7 @@
 #define EPL_RUNTIME_SERVERS_GRPC_END_H
 
 #include "runtime/servers/grpc/Delivery.h"
-#include "runtime/servers/grpc/Queue.h"
+#include "runtime/servers/grpc/Tag.h"
 #include "runtime/servers/grpc/Wire.h"
 
 #include <deque>
@@ -21,7 +21,6 @@ namespace epl::runtime::servers {
 
 class End : public std::enable_shared_from_this<End> {
 public:
-  explicit End(std::shared_ptr<Queue> queue) : queue(std::move(queue)) {}
   virtual ~End() = default;
 
   void send(Frame frame);
@@ -47,6 +46,8 @@ protected:
   virtual void failCall() noexcept = 0;
   /// Why the call broke, if not by this end.
   virtual std::string whyBroken() const = 0;
+  /// No operation of the call comes any more.
+  virtual void leave() = 0;
 
   // For who has the call.
 
@@ -55,12 +56,11 @@ protected:
   /// The stream is over for a reason of this end's, which the reader is told at once. `status` is for the
   /// peer.
   void fail(const std::string &why, const grpc::Status &status);
-  /// The last operation of the call is over. Tells the reader and leaves the queue.
+  /// The last operation of the call is over. Tells the reader and leaves.
   void over();
   /// Whether something has ended the stream, or is about to.
   bool isBroken() const;
 
-  const std::shared_ptr<Queue> queue;
   Delivery delivery;
 
 private:

@@ -21,10 +21,8 @@ void Queue::run() {
   ownQueue = this;
   void *tag = nullptr;
   bool ok = false;
-  while (queue->Next(&tag, &ok)) {
-    std::unique_ptr<Done> done(static_cast<Done *>(tag));
-    (*done)(ok);
-  }
+  while (queue->Next(&tag, &ok))
+    complete(tag, ok);
 }
 
 bool Queue::enter(const std::shared_ptr<End> &end) {

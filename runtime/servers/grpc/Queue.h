@@ -16,12 +16,6 @@ namespace epl::runtime::servers {
 
 class End;
 
-/// What is done when an operation of gRPC is over; `ok` is gRPC's. It holds what the operation needs.
-using Done = std::function<void(bool ok)>;
-
-/// A tag for one operation, whose completion calls it once.
-inline void *tagOf(Done done) { return new Done(std::move(done)); }
-
 class Queue {
 public:
   Queue(std::unique_ptr<grpc::CompletionQueue> completions, unsigned threads);

@@ -4,6 +4,7 @@
 
 #include "runtime/servers/grpc/Address.h"
 #include "runtime/servers/grpc/End.h"
+#include "runtime/servers/grpc/Queue.h"
 
 #include <grpcpp/generic/async_generic_service.h>
 #include <grpcpp/server.h>
