@@ -165,7 +165,11 @@ endfunction()
 
 # epl_install_licenses(): those of what is inside a wheel's files, as Debian and the Python packages have them.
 function(epl_install_licenses)
-  foreach(package libboost1.74-dev libcli11-dev libflatbuffers-dev libxxhash-dev libzstd-dev llvm-22-dev
+  set(grpc "")
+  if(TARGET EplGrpc)
+    set(grpc libabsl-dev libc-ares-dev libgrpc-dev libre2-dev libssl-dev)
+  endif()
+  foreach(package ${grpc} libboost1.74-dev libcli11-dev libflatbuffers-dev libxxhash-dev libzstd-dev llvm-22-dev
           nlohmann-json3-dev zlib1g-dev)
     install(FILES /usr/share/doc/${package}/copyright DESTINATION epl/licenses RENAME ${package}.txt)
   endforeach()

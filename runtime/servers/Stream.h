@@ -43,7 +43,8 @@ private:
 };
 
 /// Whom a stream tells what comes. Called by threads of the transport, for one stream by one at a time; who
-/// waits in a call holds up other streams. An exception ends the stream.
+/// waits in a call holds up other streams, and where no thread is left peers take this end for silent. An
+/// exception ends the stream.
 class StreamReader {
 public:
   virtual ~StreamReader() = default;
@@ -57,8 +58,9 @@ public:
   virtual void closed(const std::string &why) = 0;
 };
 
-/// One end of a stream. Threads may call it at once. Its destructor cancels it and waits until no call of the
-/// reader runs, but in a call of the reader; the reader is not told of that.
+/// One end of a stream. Threads may call it at once. Its destructor cancels it, unless the peer has closed
+/// it, and waits until no call of the reader runs, but in a call of the reader; the reader is not told of
+/// that.
 class Stream {
 public:
   virtual ~Stream() = default;

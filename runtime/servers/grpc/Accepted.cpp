@@ -34,10 +34,12 @@ void Accepted::came(bool ok) {
     return refuse(status);
   context.AddInitialMetadata(kAcceptedKey, "1");
   stream.SendInitialMetadata(tagOf([self = self(shared_from_this())](bool ok) {
-    if (ok)
-      self->accept();
-    else
+    if (!ok)
       self->over();
+    else if (self->isBroken())
+      self->refuse({grpc::StatusCode::UNAVAILABLE, "the server ends"});
+    else
+      self->accept();
   }));
 }
 
@@ -63,16 +65,23 @@ void Accepted::refuse(const grpc::Status &status) {
 void Accepted::accept() {
   std::string why = "nobody reads it";
   try {
-    std::shared_ptr<StreamReader> reader = server->accept(std::make_unique<Handle>(shared_from_this()));
-    if (reader && !isBroken()) {
+    if (std::shared_ptr<StreamReader> reader = server->accept(std::make_unique<Handle>(shared_from_this()))) {
       delivery.setReader(std::move(reader));
-      isOpen = true;
-      return open(stream, stream);
+      if (!isBroken())
+        return begin();
+      why = "it was cancelled";
     }
   } catch (const std::exception &error) {
     why = error.what();
   }
   refuse({grpc::StatusCode::PERMISSION_DENIED, why});
+}
+
+void Accepted::begin() {
+  isOpen = true;
+  open(stream, stream);
+  if (isBroken()) // since before it was open
+    cancelCall();
 }
 
 void Accepted::finishCall(const grpc::Status &status) {

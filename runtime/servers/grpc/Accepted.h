@@ -20,6 +20,7 @@ private:
   grpc::Status check() const;
   void refuse(const grpc::Status &status);
   void accept();
+  void begin();
 
   void finishCall(const grpc::Status &status) override;
   void cancelCall() noexcept override;

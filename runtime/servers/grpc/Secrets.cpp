@@ -13,6 +13,9 @@
 
 namespace epl::runtime::servers {
 
+/// Less than gRPC takes as metadata.
+static constexpr size_t kMaxToken = 4096;
+
 namespace {
 
 template <auto Free> struct FreeWith {
@@ -110,6 +113,9 @@ static void checkBeyondLoopback(const StreamOptions &options, const Place &place
 
 Secrets readSecrets(const StreamOptions &options, const Address &address, bool listens) {
   Place place = {listens ? "listening at" : "connecting to", address};
+  if (options.token.size() > kMaxToken)
+    throw Error(place.str() + ": the option \"token\" has " + std::to_string(options.token.size()) +
+                " bytes, expected at most " + std::to_string(kMaxToken));
   checkPairs(options, place, listens);
   checkBeyondLoopback(options, place, listens);
   Secrets secrets = {options.token, readFile("ca", options.ca), readFile("certificate", options.certificate),

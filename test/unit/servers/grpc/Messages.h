@@ -7,6 +7,7 @@
 #include "runtime/servers/grpc/Wire.h"
 
 #include <cstring>
+#include <stdexcept>
 
 namespace epl::runtime::servers {
 
@@ -16,6 +17,19 @@ inline grpc::ByteBuffer cut(const Bytes &bytes, size_t most) {
   for (size_t at = 0; at < bytes.size(); at += most)
     slices.emplace_back(bytes.data() + at, std::min(most, bytes.size() - at));
   return grpc::ByteBuffer(slices.data(), slices.size());
+}
+
+/// The bytes of a message.
+inline Bytes wholeOf(const grpc::ByteBuffer &message) {
+  std::vector<grpc::Slice> slices;
+  if (!message.Dump(&slices).ok())
+    throw std::runtime_error("a message that cannot be read");
+  Bytes bytes;
+  for (const grpc::Slice &slice : slices) {
+    auto part = std::as_bytes(std::span(slice.begin(), slice.size()));
+    bytes.insert(bytes.end(), part.begin(), part.end());
+  }
+  return bytes;
 }
 
 /// A frame of so many bytes that says that its head has some of them.

@@ -215,6 +215,7 @@ TEST_F(Security, NamesOptionsAndFilesThatDoNotFit) {
   isRefused("the option \"key\": expected a private key in PEM without a password",
             [](O &o) { o.key = path("locked.key"); });
   isRefused("is not that of the certificate", [](O &o) { o.key = path("worker.key"); });
+  isRefused("the option \"token\" has 4097 bytes, expected at most 4096", [](O &o) { o.token.resize(4097); });
   isRefused("the option \"silence\" is 99 ms, expected at least 100 ms",
             [](O &o) { o.silence = std::chrono::milliseconds(99); });
 }

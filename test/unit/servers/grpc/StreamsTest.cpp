@@ -254,6 +254,18 @@ TEST(Listeners, EndTheirStreamsAndAcceptNoMore) {
               HasSubstr("no server answered at " + address + " within 300 ms"));
 }
 
+TEST(Listeners, MayHaveNames) {
+  std::shared_ptr<StreamTransport> transport = openStreamTransport();
+  Acceptor acceptor(*transport, "localhost:0");
+  EXPECT_THAT(acceptor.address(), testing::MatchesRegex("localhost:[1-9][0-9]*"));
+  auto reader = std::make_shared<Recorder>();
+  std::unique_ptr<Stream> stream = transport->connect(acceptor.address(), reader, {});
+  Acceptor::Accepted other = acceptor.next();
+  ASSERT_TRUE(other.stream);
+  other.stream->send(frameOf(bytesOf("named")));
+  EXPECT_TRUE(reader->next());
+}
+
 TEST(Listeners, RefuseAStreamThatNobodyReads) {
   std::shared_ptr<StreamTransport> transport = openStreamTransport();
   auto nobody = transport->listen("127.0.0.1:0", [](auto) { return nullptr; }, {});

@@ -13,21 +13,6 @@ using namespace epl::runtime::servers;
 using grpc::ByteBuffer;
 using testing::HasSubstr;
 
-namespace {
-
-Bytes wholeOf(const ByteBuffer &message) {
-  std::vector<grpc::Slice> slices;
-  EXPECT_TRUE(message.Dump(&slices).ok());
-  Bytes bytes;
-  for (const grpc::Slice &slice : slices) {
-    auto part = std::as_bytes(std::span(slice.begin(), slice.size()));
-    bytes.insert(bytes.end(), part.begin(), part.end());
-  }
-  return bytes;
-}
-
-} // namespace
-
 TEST(Wire, FramesComeHoweverTheirMessageIsCut) {
   for (auto [head, payload] : {std::pair<size_t, size_t>{0, 0}, {0, 100}, {100, 0}, {37, 1000}, {1000, 3}}) {
     Bytes headBytes = randomBytes(head, head), payloadBytes = randomBytes(payload + 1, payload);
