@@ -405,13 +405,14 @@ def tools_page() -> Iterator[str]:
     yield "# Tools\n"
     yield prose("""
         Programs in `build/bin`; an installed package has the commands `epl` (`python -m epl`), `epl-compile`,
-        `epl-run`, `epl-plan` and `epl-launch`. `epl-opt` is MLIR's optimizer driver with the passes of
+        `epl-run`, `epl-plan`, `epl-server` and `epl-launch`. `epl-opt` is MLIR's optimizer driver with the
+        passes of
         [annotate](passes-annotate.md), [shard](passes-shard.md), [pipeline](passes-pipeline.md) and
         [kernel](passes-kernel.md), each a flag of its own, and their pipelines (`--epl-parallelize`,
         `--epl-kernel`, `--epl-codegen`).
         `epl-lsp-server` is a language server for `.mlir` files.""")
     subcommands = ("dump", "verify", "ptx", "render", "explain", "schedule", "simulate", "machine")
-    tools = ("epl-compile", "epl-run", "epl-plan", "epl-launch")
+    tools = ("epl-compile", "epl-run", "epl-plan", "epl-server", "epl-launch")
     plain = (("python", "-m", "epl"), ("python", "-m", "epl.sass"), *((tool,) for tool in tools))
     for command in (*plain, *(("epl-plan", subcommand) for subcommand in subcommands)):
         program = sys.executable if command[0] == "python" else ROOT / "build" / "bin" / command[0]

@@ -1,4 +1,4 @@
-"""The commands of an installed package: `epl-compile`, `epl-plan`, `epl-run`, and `epl-launch`."""
+"""The commands of an installed package: `epl-compile`, `epl-plan`, `epl-run`, `epl-server`, `epl-launch`."""
 
 from __future__ import annotations
 
@@ -22,6 +22,11 @@ def epl_plan() -> None:
 def epl_run() -> None:
     """Becomes the program `epl-run`; ends the process with an error if there is none."""
     _become("epl-run")
+
+
+def epl_server() -> None:
+    """Becomes the program `epl-server`; ends the process with an error if there is none."""
+    _become("epl-server")
 
 
 def epl_launch() -> None:

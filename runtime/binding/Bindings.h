@@ -43,6 +43,7 @@ void bindPlan(nanobind::module_ &module);
 void bindResults(nanobind::module_ &module);
 void bindSession(nanobind::module_ &module);
 void bindCaller(nanobind::module_ &module);
+void bindServers(nanobind::module_ &module);
 
 } // namespace epl::runtime::binding
 

@@ -121,8 +121,9 @@ Argument Leaves::partOf(nb::handle leaf, const plan::SlotT &slot) const {
 
 Argument Leaves::argument(nb::handle leaf, const plan::SlotT &slot) const {
   static PyObject *const kBuffer = PyUnicode_InternFromString("buffer");
-  if (is(leaf, types.own))
-    return nb::cast<std::shared_ptr<StateBuffer>>(attribute(leaf, kBuffer));
+  std::shared_ptr<StateBuffer> state;
+  if (is(leaf, types.own) && nb::try_cast(attribute(leaf, kBuffer), state)) // else servers hold it
+    return state;
   if (is(leaf, types.key))
     return argument(baseArray(leaf), slot);
   if (is(leaf, types.part))

@@ -47,4 +47,5 @@ NB_MODULE(_epl_runtime, module) {
   bindResults(module);
   bindSession(module);
   bindCaller(module);
+  bindServers(module);
 }

@@ -84,6 +84,25 @@ def collective(effort: Effort, kind: str, size: str) -> Iterator[Row]:
         yield Row(f"{what} / Open MPI", ours["ours"], mpi, goal=0.2)
 
 
+def servers(effort: Effort) -> Iterator[Row]:
+    """What a worker and its server exchange in a step, and the server's update."""
+    program = PROGRAMS / "servers"
+    if not program.exists():
+        print("built without gRPC: servers are not measured", file=sys.stderr)
+        return
+    arguments = [str(16 * MIB), str(effort.rounds), "1" if effort.quick else "3"]
+    for found in lines(str(program), *arguments, EPL_GRPC=str(BUILD / "lib/libepl_grpc.so")):
+        seconds = found["seconds"]
+        if found["what"] == "update":
+            yield Row(
+                "a server's update of 64 MiB / memcpy", seconds["update"], seconds["memcpy"], goal=1 / 0.8
+            )
+            continue
+        one, bare = seconds["one block"], seconds["bare"]
+        yield Row("push and pull of 64 MiB / bare gRPC", one, bare, goal=1 / 0.8)
+        yield Row("the same in 40 blocks / in one", seconds["40 blocks"], one, goal=1.3)
+
+
 def streams(effort: Effort) -> Iterator[Row]:
     """What workers and servers exchange, beside a bare stream of gRPC that lands in tensors as well."""
     program = PROGRAMS / "streams"

@@ -120,6 +120,7 @@ def groups() -> dict[str, Group]:
     result["sharding"] = sharding.sharding
     result["executor"] = native.executor
     result["streams"] = native.streams
+    result["servers"] = native.servers
     result["plan growth"] = native.growth
     result["call"] = call_overhead
     result["GPU calls"] = gpu_calls

@@ -23,7 +23,8 @@ from .command_line import command_of
 from .output import Output, say
 from .starting import end_with_parent, environment_of
 
-_GRACE_SECONDS = 10.0  # for processes to say why they end, once one of them is lost
+_GRACE_SECONDS = 5.0  # for processes to say why they end, once one of them is lost
+_KILL_SECONDS = 2.0  # for processes to end once they are asked to
 _HOST = "127.0.0.1"
 
 
@@ -44,6 +45,7 @@ class ServersRun:
         self._output = Output(options.log_dir, lambda: self.end(signal.SIGPIPE))
         self._ended = threading.Condition()
         self._codes: dict[str, int] = {}  # of processes that have ended, in this order
+        self._deadline: float | None = None  # from which on the others are ended
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         addresses = [f"{_HOST}:{port}" for port in _free_ports(options.servers)]
         common = environment_of(attempt) | {
@@ -52,7 +54,7 @@ class ServersRun:
         }
         try:
             for number, address in enumerate(addresses):
-                command = [str(server_program()), "--listen", address]
+                command = [str(server_program()), "--listen", address, "--number", str(number)]
                 self._start(f"server {number}", command, common)
             for number in range(options.num_workers):
                 own = common | {"TRAINING_ROLE": "TRAINER", "PADDLE_TRAINER_ID": str(number)}
@@ -67,7 +69,7 @@ class ServersRun:
     def end(self, signum: int) -> None:
         """Ends all processes."""
         self.ended_by = signum
-        self._signal(signal.SIGTERM)
+        self._deadline = time.monotonic()
 
     def wait(self) -> int:
         """Waits for all processes; the exit code of the first that failed, 0 if none did."""
@@ -103,17 +105,17 @@ class ServersRun:
             self._ended.notify_all()
 
     def _wait_for_all(self) -> int:
-        deadline: float | None = None
         with self._ended:
             while len(self._codes) < len(self._children):
                 # Python runs handlers of signals between two waits.
                 self._ended.wait(0.2)
                 lost = next((name for name in self._codes if self._is_lost(name)), None)
-                if lost is not None and deadline is None:
-                    deadline = time.monotonic() + _GRACE_SECONDS
+                if lost is not None and self._deadline is None:
+                    self._deadline = time.monotonic() + _GRACE_SECONDS
                     say(f"{lost} ended with exit code {self._codes[lost]}: without it nothing goes on")
-                if deadline is not None and time.monotonic() > deadline:
-                    self._signal(signal.SIGTERM if time.monotonic() < deadline + 2 else signal.SIGKILL)
+                late = time.monotonic() - self._deadline if self._deadline is not None else -1.0
+                if late >= 0:  # who is stopped sees no SIGTERM
+                    self._signal(signal.SIGTERM if late < _KILL_SECONDS else signal.SIGKILL)
             return next((code for code in self._codes.values() if code != 0), 0)
 
     def _is_lost(self, name: str) -> bool:

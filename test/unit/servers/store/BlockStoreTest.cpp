@@ -4,9 +4,9 @@
 
 #include "runtime/Error.h"
 #include "runtime/plan/format/Writer.h"
-#include "runtime/servers/model/Placement.h"
 #include "runtime/servers/store/Average.h"
 #include "test/unit/executor/TestPlan.h"
+#include "test/unit/servers/Descent.h"
 #include "test/unit/session/Tensors.h"
 
 #include <gmock/gmock.h>
@@ -16,70 +16,20 @@
 namespace epl::runtime::servers::test {
 namespace {
 
-using manifest::ArgumentRole;
 using plan::ElementType;
 using plan::SlotRole;
 using runtime::test::elements;
-using runtime::test::tensor;
 using runtime::test::TestPlan;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-/// w -= g / 2, and a count of updates; `backup`: g is read from w_bak instead, so that a test sees it come.
-std::vector<uint8_t> makePlan(int64_t size, bool backup = false, ElementType type = ElementType::f32) {
-  TestPlan plan(1);
-  uint32_t w = plan.slot(SlotRole::state, "w", type, {size});
-  uint32_t n = plan.slot(SlotRole::state, "n", ElementType::i64, {1});
-  uint32_t g = plan.slot(SlotRole::batch, "g", type, {size});
-  uint32_t bak = backup ? plan.slot(SlotRole::batch, "bak", type, {size}) : g;
-  plan.slot(SlotRole::result, "w", type, {size}, {}, int32_t(w));
-  plan.slot(SlotRole::result, "n", ElementType::i64, {1}, {}, int32_t(n));
-  uint32_t parameter = plan.slotBuffer(w), count = plan.slotBuffer(n);
-  plan.launch("descend_f32", size, {parameter, plan.slotBuffer(bak), parameter});
-  plan.launch("increment", 1, {count, count});
-  return serializePlan(*plan.finish());
-}
-
-/// A parameter "w" of so many elements, cut in blocks of at most three.
-std::shared_ptr<manifest::ManifestT> makeManifest(int64_t size, bool backup = false) {
-  auto made = std::make_shared<manifest::ManifestT>();
-  made->version = manifestVersion;
-  made->mode = backup ? manifest::Mode::dc_asgd : manifest::Mode::async;
-  made->workers = made->servers = 1;
-  auto parameter = std::make_unique<manifest::ParameterT>();
-  parameter->name = "w", parameter->type = ElementType::f32, parameter->shape = {size};
-  auto count = std::make_unique<manifest::StateT>();
-  count->name = "n", count->type = ElementType::i64, count->shape = {1};
-  parameter->states.push_back(std::move(count));
-  for (int64_t begin = 0; begin < size; begin += 3) {
-    auto block = std::make_unique<manifest::BlockT>();
-    block->name = blockName("w", size_t(begin / 3), size_t((size + 2) / 3));
-    block->begin = uint64_t(begin), block->size = uint64_t(std::min<int64_t>(3, size - begin));
-    block->shape = {int64_t(block->size)}, block->plan = block->size == 3 ? 0 : 1;
-    parameter->blocks.push_back(std::move(block));
-  }
-  made->parameters.push_back(std::move(parameter));
-  for (int64_t each : {int64_t(3), size % 3}) {
-    auto plan = std::make_unique<manifest::ApplyPlanT>();
-    plan->arguments = {{ArgumentRole::parameter, -1}, {ArgumentRole::state, 0}, {ArgumentRole::gradient, -1}};
-    if (backup)
-      plan->arguments.emplace_back(ArgumentRole::backup, -1);
-    Hash128 hash = hashBytes(makePlan(each, backup));
-    plan->hash_low = hash.low, plan->hash_high = hash.high;
-    made->plans.push_back(std::move(plan));
-  }
-  return made;
-}
-
-HostTensor floats(const std::vector<float> &values) {
-  return tensor(ElementType::f32, {int64_t(values.size())}, values);
-}
-
 /// A store of "w" with five elements, 10 each, in two blocks.
 struct Fixture {
-  explicit Fixture(bool backup = false) : manifest(makeManifest(5, backup)), plans(*manifest, 0) {
-    plans.set(0, makePlan(3, backup));
-    plans.set(1, makePlan(2, backup));
+  explicit Fixture(bool backup = false)
+      : manifest(descentManifest({5, 3, 1, 1, backup ? manifest::Mode::dc_asgd : manifest::Mode::async})),
+        plans(*manifest, 0) {
+    plans.set(0, descentPlan(3, backup));
+    plans.set(1, descentPlan(2, backup));
     store = std::make_unique<BlockStore>(manifest, 0, plans, 2);
     EXPECT_FALSE(store->isComplete());
     store->set(0, BlockStore::kParameter, floats({10, 10, 10}));
@@ -153,26 +103,26 @@ TEST(BlockStore, RefusesValuesThatDoNotFit) {
 }
 
 TEST(ApplyPlans, AreThoseOfTheManifest) {
-  auto manifest = makeManifest(5);
+  auto manifest = descentManifest({5, 3});
   ApplyPlans plans(*manifest, 0);
   EXPECT_EQ(plans.needed(), (std::vector<uint32_t>{0, 1}));
-  EXPECT_THAT([&] { plans.set(0, makePlan(2)); },
+  EXPECT_THAT([&] { plans.set(0, descentPlan(2)); },
               ThrowsMessage<Error>(AllOf(HasSubstr("apply plan 0 has the hash"), HasSubstr("expected"))));
   EXPECT_FALSE(plans.isComplete());
-  EXPECT_THAT([&] { ApplyPlans(*manifest, 1).set(0, makePlan(3)); },
+  EXPECT_THAT([&] { ApplyPlans(*manifest, 1).set(0, descentPlan(3)); },
               ThrowsMessage<Error>("apply plan 0 is of no block of this server"));
 }
 
 TEST(ApplyPlans, FitTheirBlocks) {
   auto expectFault = [](const std::vector<uint8_t> &plan, const std::string &fault) {
-    auto manifest = makeManifest(5);
+    auto manifest = descentManifest({5, 3});
     Hash128 hash = hashBytes(plan);
     manifest->plans[0]->hash_low = hash.low, manifest->plans[0]->hash_high = hash.high;
     EXPECT_THAT([&] { ApplyPlans(*manifest, 0).set(0, plan); }, ThrowsMessage<Error>(HasSubstr(fault)));
   };
-  expectFault(makePlan(2),
+  expectFault(descentPlan(2),
               "takes float32[2] for its argument \"w\", expected float32[3] of block \"w.block0\"");
-  expectFault(makePlan(3, /*backup=*/true), "has 4 arguments, expected 3");
+  expectFault(descentPlan(3, /*backup=*/true), "has 4 arguments, expected 3");
   TestPlan idle(1);
   idle.slot(SlotRole::state, "w", ElementType::f32, {3});
   idle.slot(SlotRole::state, "n", ElementType::i64, {1});

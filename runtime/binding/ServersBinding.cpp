@@ -1,0 +1,296 @@
+// A worker of parameter servers, and servers within this process, in Python.
+
+#include "runtime/Error.h"
+#include "runtime/binding/Arrays.h"
+#include "runtime/binding/Bindings.h"
+#include "runtime/servers/OpenTransport.h"
+#include "runtime/servers/drive/Server.h"
+#include "runtime/servers/drive/Worker.h"
+#include "runtime/servers/inproc/InprocStreams.h"
+
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/tuple.h>
+#include <nanobind/stl/variant.h>
+
+#include <cstring>
+
+namespace epl::runtime::binding {
+
+namespace nb = nanobind;
+namespace ps = servers;
+namespace mf = servers::manifest;
+using namespace nb::literals;
+
+namespace {
+
+// As Python has them, in the order of the manifest's fields.
+using Shape = std::vector<int64_t>;
+using StateFields = std::tuple<std::string, std::string, Shape, bool>;
+using BlockFields = std::tuple<std::string, uint64_t, uint64_t, Shape, uint32_t, uint32_t>;
+using ParameterFields =
+    std::tuple<std::string, std::string, Shape, std::vector<StateFields>, std::vector<BlockFields>>;
+using PlanFields = std::pair<std::vector<std::pair<std::string, int32_t>>, nb::bytes>;
+
+/// The value of an enum that has a name.
+template <typename Enum>
+Enum named(const std::string &name, const char *const *names, Enum first, Enum last, const char *what) {
+  for (int value = int(first); value <= int(last); ++value)
+    if (name == names[value - int(first)])
+      return Enum(value);
+  throw Error(std::string("there is no ") + what + " \"" + name + "\"");
+}
+
+plan::ElementType elementOf(const std::string &name) {
+  for (plan::ElementType type : plan::EnumValuesElementType())
+    if (name == elementName(type))
+      return type;
+  throw Error("no elements are of type \"" + name + "\"");
+}
+
+std::unique_ptr<mf::ParameterT> makeParameter(const ParameterFields &fields) {
+  auto made = std::make_unique<mf::ParameterT>();
+  const auto &[name, type, shape, states, blocks] = fields;
+  made->name = name, made->type = elementOf(type), made->shape = shape;
+  for (const auto &[stateName, stateType, stateShape, sliced] : states) {
+    auto state = std::make_unique<mf::StateT>();
+    state->name = stateName, state->type = elementOf(stateType);
+    state->shape = stateShape, state->sliced = sliced;
+    made->states.push_back(std::move(state));
+  }
+  for (const auto &[blockName, begin, size, blockShape, server, plan] : blocks) {
+    auto block = std::make_unique<mf::BlockT>();
+    block->name = blockName, block->begin = begin, block->size = size, block->shape = blockShape;
+    block->server = server, block->plan = plan;
+    made->blocks.push_back(std::move(block));
+  }
+  return made;
+}
+
+/// A manifest with the plans that it names.
+struct ServersJob {
+  ServersJob(const std::string &mode, const std::string &onLost, uint32_t workers, uint32_t servers,
+             uint32_t geoSteps, const std::vector<ParameterFields> &parameters,
+             const std::vector<PlanFields> &givenPlans) {
+    mf::ManifestT made;
+    made.version = ps::manifestVersion;
+    made.mode = named(mode, mf::EnumNamesMode(), mf::Mode::MIN, mf::Mode::MAX, "mode");
+    made.on_lost = named(onLost, mf::EnumNamesOnLost(), mf::OnLost::MIN, mf::OnLost::MAX, "rule for losses");
+    made.workers = workers, made.servers = servers, made.geo_steps = geoSteps;
+    for (const ParameterFields &fields : parameters)
+      made.parameters.push_back(makeParameter(fields));
+    for (const auto &[arguments, content] : givenPlans) {
+      auto plan = std::make_unique<mf::ApplyPlanT>();
+      for (const auto &[role, state] : arguments)
+        plan->arguments.emplace_back(named(role, mf::EnumNamesArgumentRole(), mf::ArgumentRole::MIN,
+                                           mf::ArgumentRole::MAX, "role of an argument"),
+                                     state);
+      std::span<const uint8_t> bytes = bytesOf(content);
+      Hash128 hash = hashBytes(bytes);
+      plan->hash_low = hash.low, plan->hash_high = hash.high;
+      made.plans.push_back(std::move(plan));
+      plans.emplace_back(bytes.begin(), bytes.end());
+    }
+    manifest = ps::serializeManifest(made);
+    hash = hashBytes(manifest);
+    job = std::make_shared<ps::Job>(ps::parseManifest(manifest, "of this job"));
+  }
+
+  std::vector<uint8_t> manifest;
+  Hash128 hash{};
+  std::vector<std::vector<uint8_t>> plans;
+  std::shared_ptr<const ps::Job> job;
+};
+
+/// Servers of one worker, which are threads of its process.
+class LocalServers {
+public:
+  LocalServers(const LocalServers &) = delete;
+  LocalServers(uint32_t count, uint32_t threads) : transport(std::make_shared<ps::InprocStreams>()) {
+    for (uint32_t number = 0; number < count; ++number) {
+      ps::ServerOptions options;
+      options.address = "server " + std::to_string(number) + " of this process";
+      options.number = number, options.threads = threads;
+      servers.push_back(std::make_unique<ps::Server>(transport, options));
+      addresses.push_back(servers.back()->address());
+    }
+  }
+
+  std::shared_ptr<ps::InprocStreams> transport;
+  std::vector<std::unique_ptr<ps::Server>> servers;
+  std::vector<std::string> addresses;
+};
+
+/// Has Ctrl-C seen while a thread waits without the interpreter's lock.
+void checkSignals() {
+  nb::gil_scoped_acquire locked;
+  if (PyErr_CheckSignals() != 0)
+    throw nb::python_error();
+}
+
+using Values = std::map<std::pair<uint32_t, int32_t>, nb::object>;
+
+std::optional<ps::JobSource> sourceOf(const std::shared_ptr<ServersJob> &job,
+                                      const std::optional<Values> &values) {
+  if (!values)
+    return std::nullopt;
+  std::map<std::pair<uint32_t, int32_t>, HostTensor> tensors;
+  for (const auto &[place, array] : *values) {
+    auto [index, state] = place;
+    const mf::ParameterT &parameter = *job->job->manifest.parameters.at(index);
+    TensorType type{parameter.type, parameter.shape};
+    std::string name = parameter.name;
+    if (state >= 0) {
+      const mf::StateT &kept = *parameter.states.at(size_t(state));
+      type = {kept.type, kept.shape}, name = kept.name;
+    }
+    HostTensor tensor = fromNumpy(array, type.element, name);
+    if (tensor.type != type)
+      throw Error("the first value of \"" + name + "\" is " + tensor.type.str() + ", expected " + type.str());
+    // A copy: what the caller has may change, and goes with the interpreter's lock.
+    HostTensor copy = HostTensor::allocate(type, Memory::Fill::none);
+    if (type.bytes() != 0)
+      std::memcpy(copy.data, tensor.data, type.bytes());
+    tensors.emplace(place, std::move(copy));
+  }
+  return ps::JobSource{job->manifest, [job](uint32_t plan) { return job->plans[plan]; },
+                       [tensors = std::move(tensors)](uint32_t parameter, int32_t state) {
+                         return tensors.at({parameter, state});
+                       }};
+}
+
+struct ServersWorker {
+  ServersWorker(std::shared_ptr<ServersJob> job, std::shared_ptr<LocalServers> local,
+                std::unique_ptr<ps::Worker> worker)
+      : job(std::move(job)), local(std::move(local)), worker(std::move(worker)) {}
+  /// Its threads may be about to let go of arrays, which takes the interpreter's lock.
+  ~ServersWorker() {
+    nb::gil_scoped_release unlocked;
+    worker = nullptr;
+    local = nullptr;
+  }
+  ServersWorker(const ServersWorker &) = delete;
+
+  std::shared_ptr<ServersJob> job;
+  std::shared_ptr<LocalServers> local; // null if they are processes
+  std::unique_ptr<ps::Worker> worker;
+};
+
+ServersWorker *
+makeWorker(ServersWorker *self, std::shared_ptr<ServersJob> job, uint32_t number, uint64_t life,
+           const std::variant<std::vector<std::string>, std::shared_ptr<LocalServers>> &servers,
+           const std::optional<Values> &values, const ps::StreamOptions &streams) {
+  ps::WorkerOptions options;
+  options.worker = number, options.life = life, options.job = job->hash, options.seed = life;
+  std::shared_ptr<LocalServers> local;
+  std::shared_ptr<ps::StreamTransport> transport;
+  if (const auto *held = std::get_if<std::shared_ptr<LocalServers>>(&servers)) {
+    local = *held;
+    transport = local->transport, options.addresses = local->addresses;
+  } else {
+    options.addresses = std::get<std::vector<std::string>>(servers);
+    transport = ps::openStreamTransport();
+  }
+  auto worker = std::make_unique<ps::Worker>(transport, job->job, options, streams, sourceOf(job, values),
+                                             checkSignals);
+  return new (self) ServersWorker(std::move(job), std::move(local), std::move(worker));
+}
+
+/// The same tensor, whose array any thread may let go of.
+HostTensor released(HostTensor tensor) {
+  auto letGo = [owner = std::move(tensor.owner)](const std::byte *) mutable {
+    nb::gil_scoped_acquire locked;
+    owner = nullptr;
+  };
+  tensor.owner = std::shared_ptr<const std::byte>(tensor.data, std::move(letGo));
+  return tensor;
+}
+
+nb::list pull(ServersWorker &self, uint64_t step) {
+  const std::vector<HostTensor> *values = nullptr;
+  {
+    nb::gil_scoped_release unlocked;
+    values = &self.worker->pull(step);
+  }
+  nb::list list;
+  for (const HostTensor &value : *values)
+    list.append(toNumpy(value, /*writable=*/false));
+  return list;
+}
+
+void push(ServersWorker &self, uint64_t step, const nb::list &arrays) {
+  const auto &parameters = self.job->job->manifest.parameters;
+  if (arrays.size() != parameters.size())
+    throw Error("there are " + std::to_string(arrays.size()) + " gradients, expected " +
+                std::to_string(parameters.size()));
+  std::vector<HostTensor> gradients;
+  for (size_t i = 0; i < parameters.size(); ++i)
+    gradients.push_back(
+        released(fromNumpy(arrays[i], parameters[i]->type, "the gradient of " + parameters[i]->name)));
+  nb::gil_scoped_release unlocked;
+  self.worker->push(step, gradients);
+}
+
+nb::object fetch(ServersWorker &self, uint64_t step, uint32_t parameter, int32_t state) {
+  HostTensor value;
+  {
+    nb::gil_scoped_release unlocked;
+    value = self.worker->fetch(step, parameter, state);
+  }
+  return toNumpy(value, /*writable=*/true);
+}
+
+} // namespace
+
+void bindServers(nb::module_ &module) {
+  nb::class_<ServersJob>(module, "ServersJob", "What parameter servers hold, and the plans that update it.")
+      .def(nb::init<const std::string &, const std::string &, uint32_t, uint32_t, uint32_t,
+                    const std::vector<ParameterFields> &, const std::vector<PlanFields> &>(),
+           "mode"_a, "on_lost"_a, "workers"_a, "servers"_a, "geo_steps"_a, "parameters"_a, "plans"_a,
+           "Parameters are (name, dtype, shape, states, blocks), their states (name, dtype, shape, sliced),\n"
+           "blocks (name, begin, size, shape, server, plan); plans (arguments, bytes of the file), their\n"
+           "arguments (role, state): fields as runtime/servers/model/manifest.fbs has them.")
+      .def_prop_ro(
+          "hash", [](const ServersJob &self) { return self.hash.text(); },
+          "Of the manifest: the name of the job.");
+  nb::class_<LocalServers>(module, "LocalServers", "Servers of one worker, as threads of its process.")
+      .def(nb::init<uint32_t, uint32_t>(), "count"_a, "threads"_a);
+  nb::class_<ps::StreamOptions>(module, "StreamOptions", "How processes prove who they are.")
+      .def(nb::init<>())
+      .def_rw("token", &ps::StreamOptions::token, "A secret that all processes of a run share.")
+      .def_rw("ca", &ps::StreamOptions::ca, "Who signs certificates of peers, a file in PEM.")
+      .def_rw("certificate", &ps::StreamOptions::certificate, "This end's, a file in PEM.")
+      .def_rw("key", &ps::StreamOptions::key, "Of that certificate, a file in PEM.")
+      .def_rw("insecure", &ps::StreamOptions::insecure,
+              "No token, or plaintext, at addresses that other machines reach.");
+  nb::class_<ServersWorker>(module, "ServersWorker", "One worker, between its steps and all servers.")
+      .def("__init__", &makeWorker, "job"_a, "number"_a, "life"_a, "servers"_a, "values"_a.none(),
+           "streams"_a,
+           "`servers`: their addresses, or LocalServers. `values`: of worker 0, by (parameter, state), of "
+           "the\n"
+           "parameter itself -1, the first ones; else None.")
+      .def(
+          "begin",
+          [](ServersWorker &self) {
+            nb::gil_scoped_release unlocked;
+            return self.worker->begin();
+          },
+          "Waits for all servers; the first step that this worker takes part in.")
+      .def("pull", &pull, "step"_a,
+           "The parameters for a step; waits. They stay as they are until the next pull.")
+      .def("push", &push, "step"_a, "gradients"_a,
+           "Hands over the gradients of all parameters, which must not change any more.")
+      .def(
+          "is_pushed", [](const ServersWorker &self, uint64_t step) { return self.worker->isPushed(step); },
+          "step"_a)
+      .def("fetch", &fetch, "step"_a, "parameter"_a, "state"_a,
+           "A parameter (-1) or a state as it is for a step; waits.")
+      .def(
+          "finish", [](ServersWorker &self, uint64_t step) { self.worker->finish(step); }, "step"_a,
+          nb::call_guard<nb::gil_scoped_release>(),
+          "Takes no part from this step on; waits until the servers have all that was pushed.")
+      .def(
+          "fail", [](ServersWorker &self, const std::string &error) { self.worker->fail(error); }, "error"_a,
+          nb::call_guard<nb::gil_scoped_release>(), "Tells the servers that this worker cannot go on.");
+}
+
+} // namespace epl::runtime::binding

@@ -1,0 +1,223 @@
+// One lock guards the logic and all that its actions are done with. Threads of the transport, of the block
+// store and a ticker tell the logic what has happened, and do what it wants.
+#include "runtime/servers/drive/Server.h"
+
+#include "runtime/Error.h"
+#include "runtime/servers/drive/SendPieces.h"
+#include "runtime/servers/drive/SetupParts.h"
+#include "runtime/servers/drive/Streams.h"
+#include "runtime/servers/drive/Ticker.h"
+#include "runtime/servers/logic/ServerLogic.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <future>
+
+namespace epl::runtime::servers {
+
+namespace act = server_actions;
+
+namespace {
+
+constexpr auto kFarewell = std::chrono::seconds(2); // for what was sent last to arrive
+
+/// Gradients as they come, by who has sent them. Memory of those that were applied is used again, as its
+/// pages are there.
+class GradientMemory {
+public:
+  HostTensor &get(const GradientKey &key, const TensorType &type) {
+    auto found = kept.find(key);
+    if (found != kept.end())
+      return found->second;
+    std::vector<HostTensor> &spare = spares[key.block];
+    HostTensor memory = spare.empty() ? HostTensor::allocate(type, Memory::Fill::none) : spare.back();
+    if (!spare.empty())
+      spare.pop_back();
+    return kept.emplace(key, std::move(memory)).first->second;
+  }
+  /// The gradient, which whoever asks gives back.
+  HostTensor take(const GradientKey &key) { return std::move(kept.extract(key).mapped()); }
+  void giveBack(uint32_t block, HostTensor memory) { spares[block].push_back(std::move(memory)); }
+  void drop(const GradientKey &key) {
+    if (kept.contains(key))
+      giveBack(key.block, take(key));
+  }
+
+private:
+  std::map<GradientKey, HostTensor> kept;
+  std::map<uint32_t, std::vector<HostTensor>> spares; // by block
+};
+
+} // namespace
+
+class Server::Driver final : public StreamUser {
+public:
+  Driver(std::shared_ptr<StreamTransport> transport, const ServerOptions &options)
+      : options(options), logic(options.number, options.timing, Ticker::now()), streams(*this),
+        transport(std::move(transport)) {
+    listener = this->transport->listen(
+        options.address, [this](std::unique_ptr<Stream> stream) { return accept(std::move(stream)); },
+        options.streams);
+    ticker = std::make_unique<Ticker>(options.timing.heartbeat / 5 + 1, [this] { tick(); });
+  }
+
+  ~Driver() override {
+    ticker = nullptr;
+    listener->stop();
+    streams.destroyAll();
+    if (loading.valid())
+      loading.wait();
+    store = nullptr; // its threads call this
+  }
+
+  std::string address() const { return listener->address(); }
+
+  void wait() {
+    std::unique_lock lock(mutex);
+    changed.wait(lock, [&] { return end.has_value(); });
+    // Streams that were closed go when what was sent has gone.
+    changed.wait_for(lock, kFarewell, [&] { return streams.empty(); });
+    if (!end->empty())
+      throw Error(*end);
+  }
+
+  void fail(const std::string &error) {
+    std::scoped_lock lock(mutex);
+    perform(logic.failed(error));
+  }
+
+private:
+  std::shared_ptr<StreamReader> accept(std::unique_ptr<Stream> stream) {
+    std::scoped_lock lock(mutex);
+    uint64_t number = ++lastStream;
+    streams.add(number, std::move(stream));
+    return streams.readerOf(number);
+  }
+
+  void received(uint64_t stream, std::span<const std::byte> head,
+                std::span<const std::byte> payload) override {
+    std::scoped_lock lock(mutex);
+    perform(logic.received(stream, head, payload, Ticker::now()));
+  }
+
+  void broke(uint64_t stream, const std::string &) override {
+    std::scoped_lock lock(mutex);
+    perform(logic.broke(stream, Ticker::now()));
+    changed.notify_all();
+  }
+
+  void tick() {
+    streams.sweep();
+    std::scoped_lock lock(mutex);
+    perform(logic.tick(Ticker::now()));
+    changed.notify_all();
+  }
+
+  void perform(const ServerLogic::Actions &actions) {
+    for (const ServerAction &action : actions)
+      std::visit([&](const auto &each) { perform(each); }, action);
+  }
+
+  void perform(const act::SendFrame &action) {
+    if (std::shared_ptr<Stream> stream = streams.find(action.stream))
+      stream->send({action.head});
+  }
+  void perform(const act::CloseStream &action) { streams.close(action.stream, /*atOnce=*/false); }
+  void perform(const act::StoreSetup &action) {
+    setup->store(action.item, action.offset, action.total, action.bytes);
+  }
+  void perform(const act::LoadJob &);
+  void perform(const act::StoreGradient &action) {
+    TensorType type = store->typeOf(action.key.block, BlockStore::kParameter);
+    HostTensor &memory = gradients.get(action.key, type);
+    if (!action.bytes.empty())
+      std::memcpy(memory.data + action.offset, action.bytes.data(), action.bytes.size());
+  }
+  void perform(const act::DiscardGradient &action) { gradients.drop(action.key); }
+  void perform(const act::UpdateBlock &action);
+  void perform(const act::SendValue &action);
+  void perform(const act::EndServer &action) {
+    end = action.error;
+    changed.notify_all();
+  }
+
+  void loaded(std::unique_ptr<BlockStore> made, const std::string &error);
+  void updateEnded(const BlockStore::Update &update, uint32_t block, const std::string &error);
+
+  const ServerOptions options;
+  std::mutex mutex;
+  std::condition_variable changed;
+  ServerLogic logic;
+  std::optional<std::string> end; // the error, or nothing, once the server is done
+  uint64_t lastStream = 0;
+  std::unique_ptr<SetupParts> setup = std::make_unique<SetupParts>();
+  GradientMemory gradients;
+  std::map<std::pair<uint32_t, uint32_t>, HostTensor> backups; // by worker and block
+  Streams streams;
+  std::future<void> loading;
+  std::unique_ptr<BlockStore> store; // once the job is loaded
+  std::shared_ptr<StreamTransport> transport;
+  std::unique_ptr<Listener> listener;
+  std::unique_ptr<Ticker> ticker;
+};
+
+/// In a thread of its own, since it takes a while, in which others shall hear that the server lives.
+void Server::Driver::perform(const act::LoadJob &) {
+  auto load = [this, job = logic.job(), parts = std::shared_ptr<SetupParts>(std::move(setup))] {
+    std::unique_ptr<BlockStore> made;
+    std::string error;
+    try {
+      made = parts->load(job, options.number, options.threads);
+    } catch (const std::exception &caught) {
+      error = caught.what();
+    }
+    loaded(std::move(made), error);
+  };
+  loading = std::async(std::launch::async, std::move(load));
+}
+
+void Server::Driver::loaded(std::unique_ptr<BlockStore> made, const std::string &error) {
+  std::scoped_lock lock(mutex);
+  store = std::move(made);
+  perform(error.empty() ? logic.loaded(Ticker::now()) : logic.failed(error));
+}
+
+void Server::Driver::perform(const act::UpdateBlock &action) {
+  BlockStore::Update update;
+  update.factor = action.factor;
+  for (const GradientKey &key : action.gradients)
+    update.gradients.push_back(gradients.take(key));
+  if (logic.job()->manifest.mode == manifest::Mode::dc_asgd)
+    update.backup = backups.at({action.gradients.front().worker, action.block});
+  store->update(action.block, update, [this, update, block = action.block](const std::string &error) {
+    updateEnded(update, block, error);
+  });
+}
+
+void Server::Driver::updateEnded(const BlockStore::Update &update, uint32_t block, const std::string &error) {
+  std::scoped_lock lock(mutex);
+  for (const HostTensor &memory : update.gradients)
+    gradients.giveBack(block, memory);
+  perform(error.empty() ? logic.updateEnded(block, Ticker::now()) : logic.failed(error));
+}
+
+void Server::Driver::perform(const act::SendValue &action) {
+  HostTensor value = store->value(action.block, action.state);
+  if (action.keep)
+    backups[{action.worker, action.block}] = value;
+  frames::ValueT message;
+  message.block = action.block, message.state = action.state, message.version = action.version;
+  if (std::shared_ptr<Stream> stream = streams.find(action.stream))
+    sendPieces(*stream, message, {value.data, value.type.bytes()}, value.owner);
+}
+
+Server::Server(std::shared_ptr<StreamTransport> transport, const ServerOptions &options)
+    : driver(std::make_unique<Driver>(std::move(transport), options)) {}
+Server::~Server() = default;
+
+std::string Server::address() const { return driver->address(); }
+void Server::wait() { driver->wait(); }
+void Server::fail(const std::string &error) { driver->fail(error); }
+
+} // namespace epl::runtime::servers

@@ -1,0 +1,86 @@
+#include "runtime/servers/drive/Streams.h"
+
+#include <utility>
+
+namespace epl::runtime::servers {
+
+class Streams::Reader final : public StreamReader {
+public:
+  Reader(Streams &streams, uint64_t number) : streams(streams), number(number) {}
+
+  void received(std::span<const std::byte> head, const Payload &payload) override {
+    if (payload.pieces().size() <= 1)
+      return streams.user.received(
+          number, head, payload.size() == 0 ? std::span<const std::byte>() : payload.pieces().front());
+    whole.resize(payload.size());
+    payload.copyTo(whole);
+    streams.user.received(number, head, whole);
+  }
+
+  void closed(const std::string &why) override {
+    streams.user.broke(number, why);
+    streams.ended(number);
+  }
+
+private:
+  Streams &streams;
+  const uint64_t number;
+  std::vector<std::byte> whole; // of a payload that has come in pieces
+};
+
+std::shared_ptr<StreamReader> Streams::readerOf(uint64_t stream) {
+  return std::make_shared<Reader>(*this, stream);
+}
+
+void Streams::add(uint64_t number, std::unique_ptr<Stream> stream) {
+  std::scoped_lock lock(mutex);
+  if (early.erase(number) != 0)
+    over.push_back(std::move(stream));
+  else
+    open[number] = std::move(stream);
+}
+
+std::shared_ptr<Stream> Streams::find(uint64_t number) {
+  std::scoped_lock lock(mutex);
+  auto found = open.find(number);
+  return found == open.end() ? nullptr : found->second;
+}
+
+void Streams::close(uint64_t number, bool atOnce) {
+  if (std::shared_ptr<Stream> stream = find(number))
+    atOnce ? stream->cancel() : stream->close();
+}
+
+bool Streams::empty() const {
+  std::scoped_lock lock(mutex);
+  return open.empty();
+}
+
+void Streams::ended(uint64_t number) {
+  std::scoped_lock lock(mutex);
+  auto found = open.find(number);
+  if (found == open.end()) {
+    early.insert(number);
+    return;
+  }
+  over.push_back(std::move(found->second));
+  open.erase(found);
+}
+
+void Streams::sweep() {
+  std::vector<std::shared_ptr<Stream>> ended; // destroyed when the lock is not held any more
+  std::scoped_lock lock(mutex);
+  ended.swap(over);
+}
+
+void Streams::destroyAll() {
+  std::map<uint64_t, std::shared_ptr<Stream>> all;
+  {
+    std::scoped_lock lock(mutex);
+    all.swap(open);
+  }
+  all.clear();
+  sweep();
+}
+
+} // namespace epl::runtime::servers

@@ -1,0 +1,335 @@
+// One lock guards the logic and all that its actions are done with. Threads of the transport and a ticker
+// tell the logic what has happened, and do what it wants; the caller waits for what they bring.
+#include "runtime/servers/drive/Worker.h"
+
+#include "runtime/Error.h"
+#include "runtime/servers/drive/SendPieces.h"
+#include "runtime/servers/drive/Streams.h"
+#include "runtime/servers/drive/Ticker.h"
+#include "runtime/servers/model/Slices.h"
+#include "runtime/servers/store/Average.h"
+#include "runtime/servers/store/BlockStore.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cstring>
+#include <numeric>
+#include <set>
+
+namespace epl::runtime::servers {
+
+namespace act = worker_actions;
+
+namespace {
+
+constexpr size_t kMostWaiting = 1;                    // gradients of a block behind the one that is sent
+constexpr auto kLook = std::chrono::milliseconds(20); // between looks of who waits
+constexpr auto kFarewell = std::chrono::seconds(2);   // for what was sent last to arrive
+
+uint64_t numberOf(LinkId link) { return uint64_t(link.server) << 32 | link.stream; }
+LinkId linkOf(uint64_t number) { return {uint32_t(number >> 32), uint32_t(number)}; }
+
+std::span<const std::byte> bytesOf(const HostTensor &tensor) { return {tensor.data, tensor.type.bytes()}; }
+
+/// What a block has of its parameter (-1), or of a state: where it begins in the whole, and what it is.
+struct Part {
+  size_t begin; // bytes
+  TensorType type;
+};
+
+Part partOf(const Job &job, uint32_t block, int32_t state) {
+  const manifest::ParameterT &parameter = job.blocks.parameter(block);
+  const manifest::BlockT &cut = job.blocks[block];
+  if (state == BlockStore::kParameter)
+    return {cut.begin * elementBytes(parameter.type), {parameter.type, cut.shape}};
+  const manifest::StateT &kept = *parameter.states[size_t(state)];
+  uint64_t row = cut.begin / rowElements(parameter.shape);
+  size_t begin = kept.sliced ? row * rowElements(kept.shape) * elementBytes(kept.type) : 0;
+  return {begin, {kept.type, stateShape(cut, kept)}};
+}
+
+HostTensor take(const HostTensor &whole, Part part) {
+  return {std::move(part.type), whole.data + part.begin, whole.owner};
+}
+
+/// sum(addends) * factor, in memory of its own.
+HostTensor combined(const std::vector<HostTensor> &addends, double factor) {
+  HostTensor result = HostTensor::allocate(addends.front().type, Memory::Fill::none);
+  std::vector<const std::byte *> sources;
+  for (const HostTensor &each : addends)
+    sources.push_back(each.data);
+  addScaled(result.type.element, sources, factor, result.data,
+            result.type.bytes() / elementBytes(result.type.element));
+  return result;
+}
+
+} // namespace
+
+class Worker::Driver final : public StreamUser {
+public:
+  Driver(std::shared_ptr<StreamTransport> transport, std::shared_ptr<const Job> job,
+         const WorkerOptions &options, const StreamOptions &streamOptions, std::optional<JobSource> source,
+         std::function<void()> whileWaiting)
+      : job(std::move(job)), options(options), streamOptions(streamOptions), source(std::move(source)),
+        whileWaiting(std::move(whileWaiting)), logic(this->job, options, Ticker::now()),
+        transport(std::move(transport)), streams(*this) {
+    for (const auto &parameter : this->job->manifest.parameters)
+      parameters.push_back(HostTensor::allocate({parameter->type, parameter->shape}, Memory::Fill::none));
+    ticker = std::make_unique<Ticker>(options.timing.heartbeat / 5 + 1, [this] { tick(); });
+  }
+
+  ~Driver() override {
+    ticker = nullptr;
+    streams.destroyAll();
+  }
+
+  uint64_t begin() {
+    std::unique_lock lock(mutex);
+    await(lock, [&] { return first.has_value(); });
+    return *first;
+  }
+
+  const std::vector<HostTensor> &pull(uint64_t step) {
+    std::vector<uint32_t> blocks(job->blocks.size());
+    std::iota(blocks.begin(), blocks.end(), 0);
+    std::unique_lock lock(mutex);
+    checkRunning();
+    for (uint32_t block : blocks)
+      wanted.insert({block, BlockStore::kParameter});
+    perform(logic.pull(step, blocks));
+    await(lock, [&] { return wanted.empty(); });
+    return parameters;
+  }
+
+  void push(uint64_t step, const std::vector<HostTensor> &gradients) {
+    std::unique_lock lock(mutex);
+    checkRunning();
+    uint32_t block = 0;
+    for (size_t parameter = 0; parameter < gradients.size(); ++parameter)
+      for (size_t i = 0; i < job->manifest.parameters[parameter]->blocks.size(); ++i, ++block) {
+        held[++lastHandle] = take(gradients[parameter], partOf(*job, block, BlockStore::kParameter));
+        perform(logic.push(step, block, lastHandle));
+      }
+    await(lock, [&] { return mostWaiting() <= kMostWaiting; });
+  }
+
+  bool isPushed(uint64_t step) const { return logic.isPushed(step); }
+
+  HostTensor fetch(uint64_t step, uint32_t parameter, int32_t state) {
+    const manifest::ParameterT &known = *job->manifest.parameters.at(parameter);
+    HostTensor result = HostTensor::allocate(typeOf(known, state), Memory::Fill::none);
+    bool isWhole = state != BlockStore::kParameter && !known.states[size_t(state)]->sliced;
+    std::unique_lock lock(mutex);
+    checkRunning();
+    fetched = result.data;
+    for (size_t index = 0; index < (isWhole ? 1 : known.blocks.size()); ++index) {
+      uint32_t block = firstBlock(parameter) + uint32_t(index);
+      wanted.insert({block, state});
+      perform(logic.fetch(step, block, state));
+    }
+    await(lock, [&] { return wanted.empty(); });
+    fetched = nullptr;
+    return result;
+  }
+
+  void finish(uint64_t step) {
+    std::unique_lock lock(mutex);
+    checkRunning();
+    perform(logic.finish(step));
+    await(lock, [&] { return end.has_value(); });
+    changed.wait_for(lock, kFarewell, [&] { return streams.empty(); });
+  }
+
+  void fail(const std::string &error) {
+    std::unique_lock lock(mutex);
+    if (end)
+      return;
+    perform(logic.fail(error));
+    changed.wait_for(lock, kFarewell, [&] { return streams.empty(); });
+  }
+
+private:
+  using Value = std::pair<uint32_t, int32_t>; // block and state
+
+  void checkRunning() const {
+    if (end)
+      throw Error(end->empty() ? "this worker has said goodbye to its servers" : *end);
+  }
+
+  template <typename Condition> void await(std::unique_lock<std::mutex> &lock, const Condition &condition) {
+    auto isOver = [&] { return condition() || (end && !end->empty()); };
+    while (!changed.wait_for(lock, kLook, isOver)) {
+      lock.unlock();
+      whileWaiting();
+      lock.lock();
+    }
+    if (end && !end->empty())
+      throw Error(*end);
+  }
+
+  size_t mostWaiting() const {
+    size_t most = 0;
+    for (uint32_t block = 0; block < job->blocks.size(); ++block)
+      most = std::max(most, logic.waiting(block));
+    return most;
+  }
+
+  uint32_t firstBlock(uint32_t parameter) const {
+    size_t before = 0;
+    for (uint32_t each = 0; each < parameter; ++each)
+      before += job->manifest.parameters[each]->blocks.size();
+    return uint32_t(before);
+  }
+
+  uint32_t parameterOf(uint32_t block) const {
+    uint32_t parameter = 0;
+    while (firstBlock(parameter + 1) <= block)
+      ++parameter;
+    return parameter;
+  }
+
+  static TensorType typeOf(const manifest::ParameterT &parameter, int32_t state) {
+    if (state == BlockStore::kParameter)
+      return {parameter.type, parameter.shape};
+    return {parameter.states[size_t(state)]->type, parameter.states[size_t(state)]->shape};
+  }
+
+  void received(uint64_t stream, std::span<const std::byte> head,
+                std::span<const std::byte> payload) override {
+    std::scoped_lock lock(mutex);
+    perform(logic.received(linkOf(stream), head, payload, Ticker::now()));
+  }
+
+  void broke(uint64_t stream, const std::string &why) override {
+    std::scoped_lock lock(mutex);
+    perform(logic.broke(linkOf(stream), why, Ticker::now()));
+    changed.notify_all();
+  }
+
+  void tick() {
+    streams.sweep();
+    std::scoped_lock lock(mutex);
+    perform(logic.tick(Ticker::now()));
+    changed.notify_all();
+  }
+
+  void perform(const WorkerLogic::Actions &actions) {
+    for (const WorkerAction &action : actions)
+      std::visit([&](const auto &each) { perform(each); }, action);
+  }
+
+  void perform(const act::OpenStream &action);
+  void perform(const act::CloseStream &action) { streams.close(numberOf(action.link), !action.last); }
+  void perform(const act::SendFrame &action) {
+    if (std::shared_ptr<Stream> stream = streams.find(numberOf(action.link)))
+      stream->send({action.head});
+  }
+  void perform(const act::SendSetup &action);
+  void perform(const act::SendGradient &action);
+  void perform(const act::MergeGradient &action) {
+    held[action.into] = combined({held[action.into], held[action.from]}, 1);
+    held.erase(action.from);
+  }
+  void perform(const act::ReleaseGradient &action) {
+    held.erase(action.gradient);
+    changed.notify_all();
+  }
+  void perform(const act::BeginSteps &action) {
+    first = action.step;
+    changed.notify_all();
+  }
+  void perform(const act::StoreValue &action);
+  void perform(const act::HaveValue &action) {
+    wanted.erase({action.block, action.state});
+    if (wanted.empty())
+      changed.notify_all();
+  }
+  void perform(const act::EndWorker &action) {
+    end = action.error;
+    changed.notify_all();
+  }
+
+  const std::shared_ptr<const Job> job;
+  const WorkerOptions options;
+  const StreamOptions streamOptions;
+  std::optional<JobSource> source;
+  const std::function<void()> whileWaiting;
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  WorkerLogic logic;
+  std::optional<std::string> end; // the error, or nothing, once the worker is done
+  std::optional<uint64_t> first;  // step
+  std::vector<HostTensor> parameters;
+  std::byte *fetched = nullptr; // where what is fetched goes; else it goes into the parameters
+  std::set<Value> wanted;       // that have not come
+  std::map<GradientHandle, HostTensor> held;
+  GradientHandle lastHandle = 0;
+
+  std::shared_ptr<StreamTransport> transport;
+  Streams streams;
+  std::unique_ptr<Ticker> ticker;
+};
+
+void Worker::Driver::perform(const act::OpenStream &action) {
+  uint64_t number = numberOf(action.link);
+  streams.add(number, transport->connect(options.addresses[action.link.server], streams.readerOf(number),
+                                         streamOptions));
+}
+
+void Worker::Driver::perform(const act::SendSetup &action) {
+  std::shared_ptr<Stream> stream = streams.find(numberOf(action.link));
+  if (!stream || !source)
+    return;
+  frames::SetupT message;
+  message.kind = action.item.kind, message.index = action.item.index, message.state = action.item.state;
+  auto sendBytes = [&](std::vector<uint8_t> bytes) {
+    auto owner = std::make_shared<const std::vector<uint8_t>>(std::move(bytes));
+    sendPieces(*stream, message, std::as_bytes(std::span(*owner)), owner);
+  };
+  if (action.item.kind == frames::SetupKind::manifest)
+    return sendBytes(source->manifest);
+  if (action.item.kind == frames::SetupKind::plan)
+    return sendBytes(source->plan(action.item.index));
+  HostTensor whole = source->value(parameterOf(action.item.index), action.item.state);
+  HostTensor value = take(whole, partOf(*job, action.item.index, action.item.state));
+  sendPieces(*stream, message, bytesOf(value), value.owner);
+}
+
+void Worker::Driver::perform(const act::SendGradient &action) {
+  std::shared_ptr<Stream> stream = streams.find(numberOf(action.link));
+  if (!stream)
+    return;
+  const HostTensor &gradient = held.at(action.gradient);
+  HostTensor sent = action.factor == 1 ? gradient : combined({gradient}, action.factor);
+  frames::PushT message;
+  message.step = action.step, message.block = action.block;
+  sendPieces(*stream, message, bytesOf(sent), sent.owner);
+}
+
+void Worker::Driver::perform(const act::StoreValue &action) {
+  if (action.bytes.empty())
+    return;
+  std::byte *whole = fetched ? fetched : parameters[parameterOf(action.block)].data;
+  std::memcpy(whole + partOf(*job, action.block, action.state).begin + action.offset, action.bytes.data(),
+              action.bytes.size());
+}
+
+Worker::Worker(std::shared_ptr<StreamTransport> transport, std::shared_ptr<const Job> job,
+               const WorkerOptions &options, const StreamOptions &streams, std::optional<JobSource> source,
+               std::function<void()> whileWaiting)
+    : driver(std::make_unique<Driver>(std::move(transport), std::move(job), options, streams,
+                                      std::move(source), std::move(whileWaiting))) {}
+Worker::~Worker() = default;
+
+uint64_t Worker::begin() { return driver->begin(); }
+const std::vector<HostTensor> &Worker::pull(uint64_t step) { return driver->pull(step); }
+void Worker::push(uint64_t step, const std::vector<HostTensor> &gradients) { driver->push(step, gradients); }
+bool Worker::isPushed(uint64_t step) const { return driver->isPushed(step); }
+HostTensor Worker::fetch(uint64_t step, uint32_t parameter, int32_t state) {
+  return driver->fetch(step, parameter, state);
+}
+void Worker::finish(uint64_t step) { driver->finish(step); }
+void Worker::fail(const std::string &error) { driver->fail(error); }
+
+} // namespace epl::runtime::servers

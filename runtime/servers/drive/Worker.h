@@ -1,0 +1,62 @@
+// A worker as a process runs it: the logic, its streams, and the tensors that come and go.
+#ifndef EPL_RUNTIME_SERVERS_DRIVE_WORKER_H
+#define EPL_RUNTIME_SERVERS_DRIVE_WORKER_H
+
+#include "runtime/servers/Stream.h"
+#include "runtime/servers/logic/WorkerLogic.h"
+#include "runtime/session/State.h"
+
+#include <functional>
+#include <memory>
+
+namespace epl::runtime::servers {
+
+/// What worker 0 gives the servers: the bytes of the manifest and of the plans, and the first value of each
+/// parameter (-1) and state as a whole. Asked in any thread, once for each server and block.
+struct JobSource {
+  std::vector<uint8_t> manifest;
+  std::function<std::vector<uint8_t>(uint32_t plan)> plan;
+  std::function<HostTensor(uint32_t parameter, int32_t state)> value;
+};
+
+/// One worker of a job, between its steps and all servers. For one thread at a time, but `fail`. What waits
+/// throws Error if the job has failed, with the peer, the block, the step and who is awaited.
+class Worker {
+public:
+  /// Connects; returns at once. `source`: of worker 0 alone. `whileWaiting` is called again and again by who
+  /// waits; what it throws ends the wait, and nothing else.
+  Worker(
+      std::shared_ptr<StreamTransport> transport, std::shared_ptr<const Job> job,
+      const WorkerOptions &options, const StreamOptions &streams, std::optional<JobSource> source,
+      std::function<void()> whileWaiting = [] {});
+  /// Leaves at once, without a goodbye.
+  ~Worker();
+
+  /// Waits until all servers are ready; the first step that this worker takes part in.
+  uint64_t begin();
+
+  /// The parameters for a step, all of them, each as a whole; waits. They stay as they are until the next
+  /// pull.
+  const std::vector<HostTensor> &pull(uint64_t step);
+  /// Hands over the gradients of all parameters in a step (of geo: the differences); returns once few enough
+  /// wait to be sent. They must not change any more.
+  void push(uint64_t step, const std::vector<HostTensor> &gradients);
+  /// Whether a step pushes: always, of geo each so many steps.
+  bool isPushed(uint64_t step) const;
+  /// A parameter (-1) or a state as it is for a step; waits. `block`: of a state that each block has for
+  /// itself, the first block's.
+  HostTensor fetch(uint64_t step, uint32_t parameter, int32_t state);
+
+  /// Takes no part from this step on; waits until the servers have all that was pushed.
+  void finish(uint64_t step);
+  /// Tells the servers that this worker cannot go on. From any thread.
+  void fail(const std::string &error);
+
+private:
+  class Driver;
+  std::unique_ptr<Driver> driver;
+};
+
+} // namespace epl::runtime::servers
+
+#endif // EPL_RUNTIME_SERVERS_DRIVE_WORKER_H
