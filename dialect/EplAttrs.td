@@ -369,11 +369,33 @@ def Epl_AttentionAttr : Epl_Attr<"Attention", "attention"> {
     row i has its first i + 1 columns alone. All of these launches are one call of a library on a GPU, if it takes
     that: then nobody makes `p`, which has no other reader.
 
+    A second result is what the library keeps of each row for the gradient (`attention_gradient`), in f32; without a
+    library it is anything. Then the launches before the gradient, for which it stands, read `p`, too, and what else
+    is made with it.
+
     Constraints:
     - (C1) `scale` is an f32, and finite.
   }];
   let parameters = (ins "::mlir::FloatAttr":$scale, "bool":$causal);
   let assemblyFormat = "`<` struct(params) `>`";
+  let genVerifyDecl = 1;
+}
+
+def Epl_AttentionGradientAttr : Epl_Attr<"AttentionGradient", "attention_gradient"> {
+  let summary = "gradients of attention, which a library may compute in the place of launches";
+  let description = [{
+    The kernel's inputs are gradients of q, k and v, which it gives on; q, k, v and o of attention, the gradient of o,
+    and what the attention has kept of its rows. The `parts` launches before it in its task have made its first three
+    inputs. On a GPU a library may make these of the others instead, for all of those launches, whose other results
+    nobody else reads.
+
+    `steps` are, for each of the inputs but the last one, the steps to the next sample, head and position, in elements.
+
+    Constraints:
+    - (C1) `parts` is positive, and there are 24 steps, all of them positive.
+  }];
+  let parameters = (ins "int64_t":$parts, ArrayRefParameter<"int64_t">:$steps);
+  let assemblyFormat = "`<` `parts` `=` $parts `,` `steps` `=` `[` $steps `]` `>`";
   let genVerifyDecl = 1;
 }
 

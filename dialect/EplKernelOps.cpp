@@ -43,6 +43,14 @@ LogicalResult AttentionAttr::verify(function_ref<InFlightDiagnostic()> emitError
   return success();
 }
 
+LogicalResult AttentionGradientAttr::verify(function_ref<InFlightDiagnostic()> emitError, int64_t parts,
+                                            ArrayRef<int64_t> steps) {
+  if (parts < 1 || steps.size() != 24 || llvm::any_of(steps, [](int64_t step) { return step < 1; })) // (C1)
+    return emitError() << "a gradient of attention has " << parts << " parts and " << steps.size()
+                       << " steps, expected at least one and 24, all of them positive";
+  return success();
+}
+
 LogicalResult ClusterOp::verify() {
   Block &body = getBody().front();
   if (failed(

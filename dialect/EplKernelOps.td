@@ -49,6 +49,8 @@ def Epl_KernelOp : Epl_Op<"kernel", [Epl_KernelLevel, IsolatedFromAbove, Symbol,
     - `convolution`: the call of a library of convolutions that may run it on a GPU; where there is none, or where it
       does not take it, the kernel's code does.
     - `attention`: the product is the end of attention, which a library of GPUs may compute as a whole.
+    - `attention_gradient`: the kernel gives gradients of attention on, which such a library may compute instead of
+      launches before it; it has no code.
     - `symbol`: its entry in the binary, if that is not called as the kernel is: kernels may be the same code.
     - `grids`: how many threads of a GPU run it, and what each does. A kernel of several grids has as many phases,
       which run one after another; the entry of phase p > 0 is that of the kernel followed by `$p`.
@@ -78,6 +80,7 @@ def Epl_KernelOp : Epl_Op<"kernel", [Epl_KernelLevel, IsolatedFromAbove, Symbol,
                        OptionalAttr<Epl_GemmAttr>:$gemm, OptionalAttr<Epl_EpilogueAttr>:$epilogue,
                        OptionalAttr<Epl_ConvolutionAttr>:$convolution,
                        OptionalAttr<Epl_AttentionAttr>:$attention,
+                       OptionalAttr<Epl_AttentionGradientAttr>:$attention_gradient,
                        OptionalAttr<StrAttr>:$symbol,
                        OptionalAttr<TypedArrayAttrBase<Epl_GridAttr, "array of grids">>:$grids,
                        OptionalAttr<TypedArrayAttrBase<Epl_CopyAttr, "array of copies">>:$copies);

@@ -125,7 +125,9 @@ std::unique_ptr<plan::AttentionT> PlanBuilder::getAttention(LaunchOp launch, Att
   LaunchOp softmax = getProducer(launch.getInputs()[0]);
   auto made = std::make_unique<plan::AttentionT>();
   made->softmax = commands.at(softmax);
-  made->scores = commands.at(getProducer(softmax.getInputs()[0]));
+  for (Value input : softmax.getInputs()) // the scores, beside which there may be a mask
+    if (getElementTypeOrSelf(input).isF32())
+      made->scores = commands.at(getProducer(input));
   made->scale = attr.getScale().getValue().convertToFloat();
   made->causal = attr.getCausal();
   return made;
@@ -161,8 +163,31 @@ void PlanBuilder::addContraction(LaunchOp launch, KernelOp kernel, GemmAttr gemm
     beginSum(launch, contract, work);
   else
     contract.c = addBuffer(launch.getResult(0), type, kernel.getSymName());
+  if (launch.getNumResults() > 1) {
+    contract.attention->stats = addBuffer(
+        launch.getResult(1), cast<RankedTensorType>(launch.getResult(1).getType()), kernel.getSymName());
+    attentions[contract.attention->stats] = builder.nextCommand();
+  }
   commands[launch] = builder.nextCommand();
   builder.contract(getInfo(launch, kernel.getSymName(), work), std::move(contract));
+}
+
+/// The gradients stay where the launches before it have put them.
+void PlanBuilder::addAttentionGradient(LaunchOp launch, KernelOp kernel, WorkAttr work) {
+  AttentionGradientAttr attr = kernel.getAttentionGradientAttr();
+  plan::AttentionGradientT gradient;
+  ArrayRef<int64_t> steps = attr.getSteps();
+  for (Value input : launch.getInputs().drop_back()) {
+    auto &tensors = gradient.outputs.size() < launch.getNumResults() ? gradient.outputs : gradient.inputs;
+    tensors.emplace_back(buffers.lookup(input), steps[0], steps[1], steps[2]);
+    steps = steps.drop_front(3);
+  }
+  for (auto [result, input] : llvm::zip(launch.getResults(), launch.getInputs()))
+    buffers[result] = buffers.lookup(input);
+  gradient.stats = buffers.lookup(launch.getInputs().back());
+  gradient.attention = attentions.at(gradient.stats);
+  builder.attentionGradient(getInfo(launch, kernel.getSymName(), work), std::move(gradient),
+                            uint32_t(attr.getParts()));
 }
 
 void PlanBuilder::addCopies(LaunchOp launch, KernelOp kernel, WorkAttr work) {
@@ -184,6 +209,10 @@ LogicalResult PlanBuilder::addLaunch(LaunchOp launch, WorkAttr work) {
   auto kernel = SymbolTable::lookupNearestSymbolFrom<KernelOp>(launch, launch.getKernelAttr());
   if (kernel.getGemm()) {
     addContraction(launch, kernel, *kernel.getGemm(), work);
+    return success();
+  }
+  if (kernel.getAttentionGradient()) {
+    addAttentionGradient(launch, kernel, work);
     return success();
   }
   if (kernel.getCopies()) {

@@ -87,6 +87,7 @@ private:
   bool startsSums(LaunchOp launch, KernelOp kernel) const;
   void beginSum(LaunchOp launch, plan::ContractT &contract, WorkAttr work);
   std::unique_ptr<plan::AttentionT> getAttention(LaunchOp launch, AttentionAttr attr) const;
+  void addAttentionGradient(LaunchOp launch, KernelOp kernel, WorkAttr work);
   void addContraction(LaunchOp launch, KernelOp kernel, GemmAttr gemm, WorkAttr work);
   void addCopies(LaunchOp launch, KernelOp kernel, WorkAttr work);
   std::vector<plan::ReducedTensorT> getReducedTensors(Operation *op, StringRef name);
@@ -128,6 +129,8 @@ private:
   DenseMap<Value, uint32_t> buffers;
   /// The command that was added last for a launch.
   DenseMap<Operation *, uint32_t> commands;
+  /// The command that ends the attention whose rows a buffer keeps for the gradient.
+  DenseMap<uint32_t, uint32_t> attentions;
   /// The buffer of zeros that only start sums: none, as the first product is their first summand.
   static constexpr uint32_t kZeros = UINT32_MAX;
   DenseSet<Value> beginning; ///< carried values whose loop is in its first iteration

@@ -56,6 +56,8 @@ std::string meaningOf(const std::string &limit) {
 std::string computeKind(const plan::PlanT &plan, const plan::CommandT &command) {
   if (const plan::ContractT *contract = command.action.AsContract())
     return std::string("product of ") + plan::EnumNameElementType(contract->type);
+  if (command.action.AsAttentionGradient())
+    return "gradient of attention";
   const plan::KernelT &kernel = *plan.kernels[command.action.AsLaunch()->kernel];
   return kernel.factorization ? "factorization" : kernel.form + " kernel";
 }
@@ -85,6 +87,7 @@ std::string kindText(const plan::PlanT &plan, const plan::CommandT &command) {
     return "receive";
   case plan::Action::Launch:
   case plan::Action::Contract:
+  case plan::Action::AttentionGradient:
   case plan::Action::NONE:
     break;
   }

@@ -4,18 +4,20 @@
 // element for each pair of positions, which a library of GPUs never puts into memory. Method: a product
 // p v whose p is made by a launch that is a softmax along rows (RowSoftmax.h) of a product q k^T in f32. Of
 // both products each step through the batch is one through the same matrices of p, so that the library has
-// them as batches and heads. Only where nobody else reads p and the scores: so not where gradients do.
+// them as batches and heads. Only where nobody else reads p and the scores, or nobody but the gradient of the
+// attention, which the library has, too (AttentionGradient.h).
 //
 // In: kernels that the library of products takes have `gemm`. Out: the kernel of such a product p v has
 // `attention` and, as its last inputs, q and k; the launches before it stay as they are, for devices whose
-// library does not take it.
+// library does not take it. Behind those of a gradient, which stand together, is a launch that gives the
+// gradients on.
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/kernel/Passes.h"
-#include "passes/kernel/cluster/Expression.h"
 #include "passes/kernel/cluster/NarrowFloats.h"
-#include "passes/kernel/match/RowSoftmax.h"
+#include "passes/kernel/match/AttentionGradient.h"
+#include "passes/kernel/match/TaskValues.h"
 
 namespace mlir::epl {
 #define GEN_PASS_DEF_MATCHATTENTION
@@ -40,15 +42,6 @@ SmallVector<BatchLoop> getBatch(GemmAttr gemm, int64_t BatchLoop::*stride) {
     loops.push_back({batch[i], batch[i + 1], batch[i + 2], batch[i + 3]});
   llvm::sort(loops, [&](const BatchLoop &l, const BatchLoop &r) { return l.*stride > r.*stride; });
   return loops;
-}
-
-/// The launch that makes a value that only one operand reads, through views; null if there is none.
-LaunchOp getOnlyProducer(Value value, Block *block) {
-  while (value.hasOneUse() &&
-         isa_and_nonnull<tensor::ExpandShapeOp, tensor::CollapseShapeOp>(value.getDefiningOp()))
-    value = value.getDefiningOp()->getOperand(0);
-  auto launch = value.hasOneUse() ? value.getDefiningOp<LaunchOp>() : LaunchOp();
-  return launch && launch->getBlock() == block && launch->getNumResults() == 1 ? launch : LaunchOp();
 }
 
 /// What `gemm` is of a kernel that does nothing else, on bf16 or f16; null if there is none.
@@ -88,9 +81,9 @@ struct MatchAttentionPass : epl::impl::MatchAttentionBase<MatchAttentionPass> {
     for (LaunchOp launch : launches)
       match(launch);
     for (auto &[from, made] : kernels)
-      if (auto product = symbols->lookup<KernelOp>(std::get<StringAttr>(from));
-          product && SymbolTable::symbolKnownUseEmpty(product, getOperation()))
-        symbols->erase(product);
+      for (KernelOp each : {symbols->lookup<KernelOp>(std::get<StringAttr>(from)), made})
+        if (each && SymbolTable::symbolKnownUseEmpty(each, getOperation()))
+          symbols->erase(each);
   }
 
 private:
@@ -98,37 +91,80 @@ private:
 
   void match(LaunchOp launch) {
     GemmAttr product = getPlainProduct(kernelOf(launch), /*widens=*/false);
-    if (!product || product.getTransposeB())
+    auto made = product && !product.getTransposeB() ? dyn_cast<OpResult>(getOrigin(launch.getInputs()[0]))
+                                                    : OpResult();
+    auto softmax = made ? dyn_cast<LaunchOp>(made.getOwner()) : LaunchOp();
+    if (!softmax || softmax->getBlock() != launch->getBlock())
       return;
-    LaunchOp softmax = getOnlyProducer(launch.getInputs()[0], launch->getBlock());
-    if (!softmax || softmax.getInputs().size() != 1)
-      return;
-    LaunchOp scores = getOnlyProducer(softmax.getInputs()[0], launch->getBlock());
-    GemmAttr of = scores ? getPlainProduct(kernelOf(scores), /*widens=*/true) : GemmAttr();
-    if (!of || !of.getTransposeB() || !areAlike(of, product) ||
-        getElementTypeOrSelf(scores.getInputs()[0]) != getElementTypeOrSelf(launch.getInputs()[1]))
-      return;
-    if (std::optional<RowSoftmax> found = matchRowSoftmax(kernelOf(softmax), of.getM(), of.getN()))
-      replace(launch, scores, *found);
+    for (auto [number, input] : llvm::enumerate(softmax.getInputs())) {
+      LaunchOp scores = getMaker(input, softmax);
+      GemmAttr of = scores ? getPlainProduct(kernelOf(scores), /*widens=*/true) : GemmAttr();
+      if (!of || !of.getTransposeB() || !areAlike(of, product) ||
+          getElementTypeOrSelf(scores.getInputs()[0]) != getElementTypeOrSelf(launch.getInputs()[1]))
+        continue;
+      std::optional<RowSoftmax> row =
+          matchRowSoftmax(kernelOf(softmax), number, made.getResultNumber(), of.getM(), of.getN(),
+                          getMaskOf(softmax, *symbols, of.getM(), of.getN()));
+      if (!row)
+        return;
+      AttentionPairs pairs{of.getM(), of.getN(), {}};
+      for (const BatchLoop &loop : getBatch(of, &BatchLoop::c))
+        pairs.batch.push_back(loop.extent);
+      return replace({scores, softmax, launch, *row, pairs});
+    }
   }
 
-  void replace(LaunchOp launch, LaunchOp scores, const RowSoftmax &found) {
-    OpBuilder b(launch);
-    auto attention = AttentionAttr::get(&getContext(), b.getF32FloatAttr(float(found.scale)), found.isCausal);
+  /// The launch before another one in its task that makes what this alone reads, or null.
+  static LaunchOp getMaker(Value value, LaunchOp reader) {
+    auto launch = getOrigin(value).getDefiningOp<LaunchOp>();
+    std::optional<SmallVector<OpOperand *>> readers =
+        launch && launch->getBlock() == reader->getBlock() ? getReaders(launch.getResult(0)) : std::nullopt;
+    return readers && readers->size() == 1 ? launch : LaunchOp();
+  }
+
+  /// With its gradient, if something else reads the softmax; then that must be all.
+  void replace(FoundAttention found) {
+    bool isAlone = llvm::all_of(found.softmax->getResults(), [&](Value result) {
+      return llvm::all_of(getReaders(result).value_or(SmallVector<OpOperand *>{nullptr}),
+                          [&](OpOperand *reader) { return reader && reader->getOwner() == found.product; });
+    });
+    std::optional<AttentionGradient> gradient;
+    if (!isAlone && !(gradient = AttentionGradient::find(found, *symbols)))
+      return;
+    LaunchOp end = addEnd(found, gradient.has_value()), left = found.product;
+    left.getResult(0).replaceAllUsesWith(end.getResult(0));
+    if (gradient && !gradient->replace(end, *symbols)) {
+      end.getResult(0).replaceAllUsesWith(left.getResult(0));
+      std::swap(end, left);
+    }
+    left.erase();
+  }
+
+  /// The product as the end of attention, behind the product.
+  LaunchOp addEnd(const FoundAttention &found, bool hasGradient) {
+    LaunchOp launch = found.product, scores = found.scores;
+    OpBuilder b(launch->getBlock(), std::next(Block::iterator(launch)));
+    auto attention =
+        AttentionAttr::get(&getContext(), b.getF32FloatAttr(float(found.row.scale)), found.row.isCausal);
     SmallVector<Value> inputs(launch.getInputs());
     llvm::append_range(inputs, scores.getInputs().take_front(2));
-    KernelOp kernel = getKernel(kernelOf(launch), attention, inputs);
-    auto made = LaunchOp::create(b, launch.getLoc(), launch.getResultTypes(),
-                                 FlatSymbolRefAttr::get(kernel.getSymNameAttr()), inputs);
+    SmallVector<Type> results(launch.getResultTypes());
+    if (hasGradient) {
+      SmallVector<int64_t> rows(found.pairs.batch.begin(), found.pairs.batch.end());
+      rows.push_back(found.pairs.rows);
+      results.push_back(RankedTensorType::get(rows, b.getF32Type()));
+    }
+    KernelOp kernel = getKernel(kernelOf(launch), attention, inputs, results);
+    auto made = LaunchOp::create(b, launch.getLoc(), results, FlatSymbolRefAttr::get(kernel.getSymNameAttr()),
+                                 inputs);
     made->setDiscardableAttrs(launch->getDiscardableAttrDictionary());
-    launch->replaceAllUsesWith(made);
-    launch.erase();
+    return made;
   }
 
-  /// The kernel of a product as the end of attention.
-  KernelOp getKernel(KernelOp product, AttentionAttr attention, ValueRange inputs) {
+  /// The kernel of a product as the end of attention. What only a library makes is anything.
+  KernelOp getKernel(KernelOp product, AttentionAttr attention, ValueRange inputs, TypeRange results) {
     Type q = inputs.drop_back().back().getType(), k = inputs.back().getType();
-    KernelOp &made = kernels[{product.getSymNameAttr(), attention, q, k}];
+    KernelOp &made = kernels[{product.getSymNameAttr(), attention, q, k, results.size()}];
     if (!made) {
       made = product.clone();
       made.setSymName((product.getSymName() + "_attention").str());
@@ -136,13 +172,20 @@ private:
       Block &body = made.getBody().front();
       for (Type type : {q, k})
         body.addArgument(type, product.getLoc());
+      Operation *yield = body.getTerminator();
+      OpBuilder b(yield);
+      for (Type type : results.drop_front()) {
+        auto rows = cast<RankedTensorType>(type);
+        Value anything = tensor::EmptyOp::create(b, product.getLoc(), rows.getShape(), rows.getElementType());
+        yield->insertOperands(yield->getNumOperands(), anything);
+      }
       symbols->insert(made, Block::iterator(product));
     }
     return made;
   }
 
   std::optional<SymbolTable> symbols;
-  llvm::MapVector<std::tuple<StringAttr, AttentionAttr, Type, Type>, KernelOp> kernels;
+  llvm::MapVector<std::tuple<StringAttr, AttentionAttr, Type, Type, size_t>, KernelOp> kernels;
 };
 
 } // namespace

@@ -1,7 +1,7 @@
 //===- RowSoftmax.h - The softmax between the products of attention -*- C++ -*-===//
 #pragma once
 
-#include "dialect/Epl.h"
+#include "passes/kernel/match/RowPolynomial.h"
 
 namespace mlir::epl {
 
@@ -9,10 +9,16 @@ namespace mlir::epl {
 struct RowSoftmax {
   double scale;
   bool isCausal;
+  SmallVector<RowValue> results; ///< of the kernel
 };
 
-/// What a kernel makes of its one input, matrices of f32 that lie one behind the other, if it is nothing but
-/// a softmax along the rows of each, rounded to a narrower type.
-std::optional<RowSoftmax> matchRowSoftmax(KernelOp kernel, int64_t rows, int64_t columns);
+/// What a kernel makes of its argument `scores`, matrices of f32 that lie one behind the other, if it is
+/// nothing but a softmax along the rows of each, rounded to a narrower type as result `rounded`.
+std::optional<RowSoftmax> matchRowSoftmax(KernelOp kernel, unsigned scores, unsigned rounded, int64_t rows,
+                                          int64_t columns, const MaskOf &maskOf);
+
+/// What a kernel makes as `result` of the elements of matrices, if that depends on their positions alone:
+/// true up to the diagonal of each, or true beyond it.
+std::optional<bool> matchCausalMask(KernelOp kernel, unsigned result, int64_t rows, int64_t columns);
 
 } // namespace mlir::epl

@@ -94,7 +94,8 @@ struct LowerKernels : mlir::epl::impl::LowerKernelsBase<LowerKernels> {
 
   /// Whether neither a library nor the runtime does what the kernel says.
   static bool isCode(KernelOp kernel) {
-    return !kernel.getGemm() && !kernel.getCopies() && kernel.getKind() != KernelKind::factorization;
+    return !kernel.getGemm() && !kernel.getCopies() && !kernel.getAttentionGradient() &&
+           kernel.getKind() != KernelKind::factorization;
   }
 
   LogicalResult lower(KernelOp kernel, unsigned vectorBits) {

@@ -186,10 +186,46 @@ std::optional<AttentionCall> CallMaker::attend(const plan::ContractT &contract, 
   if (!library)
     return std::nullopt;
   AttentionShape shape = shapeOf(plan, contract);
-  auto addressOf = [&](const AttentionTensor &tensor) { return addresses.buffer(place.rank, tensor.buffer); };
+  auto addressOf = [&](uint32_t buffer) { return addresses.buffer(place.rank, buffer); };
   return AttentionCall::make(
       std::move(library), shape,
-      {addressOf(shape.q), addressOf(shape.k), addressOf(shape.v), addressOf(shape.o)});
+      {addressOf(shape.q.buffer), addressOf(shape.k.buffer), addressOf(shape.v.buffer),
+       addressOf(shape.o.buffer),
+       contract.attention->gradient >= 0 ? addressOf(contract.attention->stats) : CUdeviceptr(0)});
+}
+
+/// The same of the gradient of attention.
+std::optional<AttentionGradientCall> CallMaker::attendBack(const plan::AttentionGradientT &gradient,
+                                                           const PlaceOfCommand &place,
+                                                           const MoveAddresses &addresses) const {
+  std::shared_ptr<const CudnnLibrary> library = images.cudnn(place.card);
+  if (!library)
+    return std::nullopt;
+  auto addressOf = [&](uint32_t buffer) { return addresses.buffer(place.rank, buffer); };
+  auto input = [&](size_t i) { return addressOf(gradient.inputs[i].buffer()); };
+  auto output = [&](size_t i) { return addressOf(gradient.outputs[i].buffer()); };
+  return AttentionGradientCall::make(std::move(library), shapeOf(plan, gradient),
+                                     {input(0), input(1), input(2), input(3), addressOf(gradient.stats),
+                                      input(4), output(0), output(1), output(2)});
+}
+
+/// What the library does for the command that ends attention, or its gradient; null if it does not take it:
+/// of attention with a gradient both or neither, as each needs what the other one's commands make.
+std::unique_ptr<const LibraryWork> CallMaker::attentionOf(const plan::CommandT &end,
+                                                          const PlaceOfCommand &place,
+                                                          const MoveAddresses &addresses) const {
+  const plan::AttentionGradientT *gradient = end.action.AsAttentionGradient();
+  const plan::ContractT *contract = gradient ? attentionEndOf(plan, *gradient) : end.action.AsContract();
+  if (!contract || !contract->attention)
+    return nullptr;
+  std::optional<AttentionCall> call = attend(*contract, place, addresses);
+  if (!call || contract->attention->gradient < 0)
+    return toWork(std::move(call));
+  gradient = plan.commands[size_t(contract->attention->gradient)]->action.AsAttentionGradient();
+  std::optional<AttentionGradientCall> back = attendBack(*gradient, place, addresses);
+  if (!back)
+    return nullptr;
+  return end.action.AsContract() ? toWork(std::move(call)) : toWork(std::move(back));
 }
 
 /// Whether the library does a command's work where the attention ends that it is a part of. It asks for the
@@ -197,7 +233,7 @@ std::optional<AttentionCall> CallMaker::attend(const plan::ContractT &contract, 
 bool CallMaker::isAttended(const plan::CommandT &command, const PlaceOfCommand &place,
                            const MoveAddresses &addresses) const {
   return command.attention >= 0 &&
-         attend(*plan.commands[size_t(command.attention)]->action.AsContract(), place, addresses).has_value();
+         attentionOf(*plan.commands[size_t(command.attention)], place, addresses) != nullptr;
 }
 
 KernelCall CallMaker::makeList(const plan::KernelT &kernel, size_t phase, uint32_t card,
@@ -227,6 +263,9 @@ Calls CallMaker::make(const plan::CommandT &command, const PlaceOfCommand &place
   uint32_t rank = place.rank, card = place.card;
   if (isAttended(command, place, addresses))
     return calls;
+  if (calls.library = attentionOf(command, place, addresses);
+      calls.library || command.action.AsAttentionGradient())
+    return calls;
   if (const plan::LaunchT *action = command.action.AsLaunch()) {
     const plan::KernelT &kernel = *plan.kernels[action->kernel];
     if (kernel.factorization)
@@ -239,10 +278,6 @@ Calls CallMaker::make(const plan::CommandT &command, const PlaceOfCommand &place
     return calls;
   }
   if (const plan::ContractT *action = command.action.AsContract()) {
-    if (action->attention)
-      calls.library = toWork(attend(*action, place, addresses));
-    if (calls.library)
-      return calls;
     ProductOperands operands{addresses.buffer(rank, action->a), addresses.buffer(rank, action->b),
                              addresses.buffer(rank, action->c),
                              action->has_bias ? addresses.buffer(rank, action->bias) : 0};

@@ -121,6 +121,11 @@ private:
                  const MoveAddresses &addresses, Calls &calls) const;
   std::optional<AttentionCall> attend(const plan::ContractT &contract, const PlaceOfCommand &place,
                                       const MoveAddresses &addresses) const;
+  std::optional<AttentionGradientCall> attendBack(const plan::AttentionGradientT &gradient,
+                                                  const PlaceOfCommand &place,
+                                                  const MoveAddresses &addresses) const;
+  std::unique_ptr<const LibraryWork> attentionOf(const plan::CommandT &end, const PlaceOfCommand &place,
+                                                 const MoveAddresses &addresses) const;
   bool isAttended(const plan::CommandT &command, const PlaceOfCommand &place,
                   const MoveAddresses &addresses) const;
   KernelCall launch(const plan::LaunchT &launch, const plan::KernelT &kernel, size_t phase,

@@ -4,7 +4,7 @@
 
 #include "runtime/device/cuda/Cards.h"
 #include "runtime/device/cuda/Handles.h"
-#include "runtime/device/cuda/attention/Attention.h"
+#include "runtime/device/cuda/attention/AttentionGradient.h"
 #include "runtime/device/cuda/convolutions/Convolutions.h"
 #include "runtime/device/cuda/factorizations/FactorizationLibrary.h"
 #include "runtime/device/cuda/products/Products.h"

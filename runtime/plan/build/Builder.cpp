@@ -217,6 +217,14 @@ void Builder::contract(CommandInfo info, plan::ContractT contract) {
   add(std::move(info), lane(plan::LaneKind::compute, -1), std::move(contract));
 }
 
+void Builder::attentionGradient(CommandInfo info, plan::AttentionGradientT gradient, uint32_t parts) {
+  auto index = int32_t(plan.commands.size());
+  plan.commands.at(gradient.attention)->action.AsContract()->attention->gradient = index;
+  for (uint32_t part = 1; part <= parts; ++part)
+    plan.commands.at(size_t(index) - part)->attention = index;
+  add(std::move(info), lane(plan::LaneKind::compute, -1), std::move(gradient));
+}
+
 void Builder::copy(CommandInfo info, plan::CopyT copy) {
   add(std::move(info), lane(plan::LaneKind::compute, -1), copy);
 }

@@ -79,6 +79,9 @@ public:
   void launch(CommandInfo info, uint32_t kernel, std::vector<uint32_t> buffers);
   /// Where it has an attention, the commands that this names are told of it.
   void contract(CommandInfo info, plan::ContractT contract);
+  /// Its attention, a command before it, is told of it, and so are the `parts` commands before it, whose work
+  /// it may do.
+  void attentionGradient(CommandInfo info, plan::AttentionGradientT gradient, uint32_t parts);
   /// Copies a part, or all of `source`.
   void copy(CommandInfo info, plan::CopyT copy);
   void copy(CommandInfo info, uint32_t source, uint32_t target);

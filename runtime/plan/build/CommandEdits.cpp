@@ -12,6 +12,17 @@ void forEachBuffer(plan::CommandT &command, const std::function<void(uint32_t &)
     visit(contract->a), visit(contract->b), visit(contract->c);
     if (contract->has_bias)
       visit(contract->bias);
+    if (contract->attention && contract->attention->gradient >= 0)
+      visit(contract->attention->stats);
+  }
+  if (plan::AttentionGradientT *gradient = action.AsAttentionGradient()) {
+    for (auto *operands : {&gradient->inputs, &gradient->outputs})
+      for (plan::AttentionOperand &operand : *operands) {
+        uint32_t buffer = operand.buffer();
+        visit(buffer);
+        operand = plan::AttentionOperand(buffer, operand.sample(), operand.head(), operand.position());
+      }
+    visit(gradient->stats);
   }
   if (plan::ReducePartT *reduce = action.AsReducePart())
     for (plan::ReducedTensorT &tensor : reduce->tensors)
@@ -56,7 +67,11 @@ void renumber(plan::CommandT &command, const std::function<uint32_t(uint32_t)> &
   if (plan::ContractT *contract = command.action.AsContract(); contract && contract->attention) {
     contract->attention->scores = indexOf(contract->attention->scores);
     contract->attention->softmax = indexOf(contract->attention->softmax);
+    if (contract->attention->gradient >= 0)
+      contract->attention->gradient = int32_t(indexOf(uint32_t(contract->attention->gradient)));
   }
+  if (plan::AttentionGradientT *gradient = command.action.AsAttentionGradient())
+    gradient->attention = indexOf(gradient->attention);
   if (command.attention >= 0)
     command.attention = int32_t(indexOf(uint32_t(command.attention)));
 }

@@ -1,5 +1,6 @@
 #include "runtime/plan/model/Access.h"
 
+#include "runtime/plan/model/AttentionGradient.h"
 #include "runtime/plan/model/Blocks.h"
 
 #include <algorithm>
@@ -59,6 +60,11 @@ std::vector<Access> accesses(const plan::PlanT &plan, const plan::ContractT &con
     result.push_back(operandAccess(scores, ContractOperand::b, scores.b, false, number + 1));
   }
   result.push_back(access(contract.c, true, ContractOperand::c));
+  if (contract.attention && contract.attention->gradient >= 0) {
+    result.push_back(wholeAccess(contract.attention->stats, true,
+                                 tensorBytes(plan::ElementType::f32, statsExtentsOf(contract))));
+    result.back().operand = 1;
+  }
   return result;
 }
 
@@ -212,6 +218,8 @@ static std::vector<Access> actionAccesses(const plan::PlanT &plan, const Mesh &m
     return accesses(plan, *action.AsLaunch());
   case plan::Action::Contract:
     return accesses(plan, *action.AsContract());
+  case plan::Action::AttentionGradient:
+    return accessesOf(plan, *action.AsAttentionGradient());
   case plan::Action::ReducePart:
     return accesses(*action.AsReducePart());
   case plan::Action::GatherParts:

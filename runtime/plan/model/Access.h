@@ -101,7 +101,7 @@ plan::ElementType typeOf(const plan::ContractT &contract, ContractOperand operan
 /// More separate ranges than this are not tracked; the verifier rejects such commands.
 inline constexpr int64_t maxRanges = 65536;
 
-/// Nor are more of all contractions of a plan together: 256 MiB.
+/// Nor are more of all commands of a plan together: 256 MiB.
 inline constexpr size_t maxAllRanges = size_t(1) << 24;
 
 /// The bytes of a strided set, or nothing at all if they are more than maxRanges separate ranges. Needs

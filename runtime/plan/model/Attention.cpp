@@ -44,6 +44,13 @@ AttentionShape shapeOf(const plan::PlanT &plan, const plan::ContractT &contract)
           attention.causal};
 }
 
+std::vector<int64_t> statsExtentsOf(const plan::ContractT &contract) {
+  std::vector<int64_t> extents{contract.m};
+  for (const plan::BatchDim &dim : contract.batch)
+    extents.push_back(dim.extent());
+  return extents;
+}
+
 static std::string joined(const std::array<int64_t, 4> &numbers) {
   std::string text;
   for (int64_t number : numbers)
@@ -51,12 +58,16 @@ static std::string joined(const std::array<int64_t, 4> &numbers) {
   return text;
 }
 
+std::string textOf(const AttentionTensor &tensor, plan::ElementType type) {
+  return std::string(plan::EnumNameElementType(type)) + "[" + joined(tensor.extents) + "] by " +
+         joined(tensor.strides);
+}
+
 std::string textOf(const AttentionShape &shape) {
   std::string text;
   for (auto [name, tensor] : {std::pair("q", &shape.q), std::pair("k", &shape.k), std::pair("v", &shape.v),
                               std::pair("o", &shape.o)})
-    text += std::string(name) + " " + plan::EnumNameElementType(shape.type) + "[" + joined(tensor->extents) +
-            "] by " + joined(tensor->strides) + ", ";
+    text += std::string(name) + " " + textOf(*tensor, shape.type) + ", ";
   return text + "scale " + std::to_string(shape.scale) + (shape.isCausal ? " causal" : "");
 }
 
@@ -86,9 +97,13 @@ public:
         scores->type != product.type)
       return "is of other products than q k^T in f32 and p v, of bf16 or f16";
     const plan::KernelT &kernel = *plan.kernels[softmax->kernel];
-    if (kernel.num_inputs != 1 || kernel.num_outputs != 1 || softmax->buffers[0] != scores->c ||
-        softmax->buffers[1] != product.a)
-      return "has a softmax that does not make its first operand of the scores";
+    auto end = softmax->buffers.begin() + int64_t(kernel.operand_sizes.size()),
+         outputs = softmax->buffers.begin() + kernel.num_inputs;
+    if (std::find(softmax->buffers.begin(), outputs, scores->c) == outputs ||
+        std::find(outputs, end, product.a) == end || (kernel.num_outputs != 1 && attention.gradient < 0))
+      return "has a softmax that does not make its first operand, and without a gradient nothing else, of "
+             "the "
+             "scores";
     if (!fit(*scores))
       return "has products whose extents or strides do not fit together";
     for (uint32_t part : {attention.scores, attention.softmax})

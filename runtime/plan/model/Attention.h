@@ -7,6 +7,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace epl::runtime {
 
@@ -27,6 +28,13 @@ struct AttentionShape {
 
 /// Of a contraction that has an attention without a fault.
 AttentionShape shapeOf(const plan::PlanT &plan, const plan::ContractT &contract);
+
+/// Extents of what the contraction that ends it keeps of its rows for its gradient: matrices, and rows of
+/// each.
+std::vector<int64_t> statsExtentsOf(const plan::ContractT &contract);
+
+/// How it is told of a tensor: bf16[4x2x32x16] by 1024x16x32x1
+std::string textOf(const AttentionTensor &tensor, plan::ElementType type);
 
 /// Two that have the same text are the same to a library: q bf16[4x2x32x16] by 1024x16x32x1, .. scale 0.25
 /// causal

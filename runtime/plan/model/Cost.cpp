@@ -1,5 +1,6 @@
 #include "runtime/plan/model/Cost.h"
 
+#include "runtime/plan/model/AttentionGradient.h"
 #include "runtime/plan/model/Blocks.h"
 
 #include <algorithm>
@@ -23,6 +24,7 @@ CommandKind kindOf(const plan::CommandT &command) {
     return CommandKind::transfer;
   case plan::Action::Launch:
   case plan::Action::Contract:
+  case plan::Action::AttentionGradient:
   case plan::Action::NONE:
     break;
   }
@@ -57,6 +59,19 @@ static Cost costOfContract(const plan::PlanT &plan, const plan::ContractT &contr
   if (contract.has_bias)
     bytes += size(contract.bias);
   return {.flops = int64_t(std::min(flops, 9e18)), .bytes = bytes};
+}
+
+/// That of the scores, of the softmax' gradient, and of the three that it makes: five products.
+static Cost costOfGradient(const plan::PlanT &plan, const plan::AttentionGradientT &gradient) {
+  AttentionGradientShape shape = shapeOf(plan, gradient);
+  const std::array<int64_t, 4> &q = shape.attention.q.extents, &v = shape.attention.v.extents;
+  double pairs = double(q[0]) * double(q[1]) * double(q[2]) * double(v[2]);
+  double flops = 2 * pairs * (3 * double(q[3]) + 2 * double(v[3]));
+  Cost cost{.flops = int64_t(std::min(flops, 9e18)), .bytes = shape.statsBytes()};
+  for (const auto *operands : {&gradient.inputs, &gradient.outputs})
+    for (const plan::AttentionOperand &operand : *operands)
+      cost.bytes += plan.buffers[operand.buffer()]->size;
+  return cost;
 }
 
 /// A member reads its own part of all members' tensors, and writes that part. Where a root sums all of it,
@@ -124,6 +139,8 @@ static Cost costOfAction(const plan::PlanT &plan, const Mesh &mesh, const plan::
     return costOfLaunch(plan, *launch);
   if (const auto *contract = action.AsContract())
     return costOfContract(plan, *contract);
+  if (const auto *gradient = action.AsAttentionGradient())
+    return costOfGradient(plan, *gradient);
   if (const auto *reduce = action.AsReducePart())
     return costOfSum(mesh, reduce->communicator, reduce->tensors);
   if (const auto *parts = action.AsGatherParts())

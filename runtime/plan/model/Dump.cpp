@@ -266,6 +266,8 @@ private:
           out << " at " << origin.offset();
       });
     }
+    if (command.attention >= 0)
+      out << " for #" << command.attention;
     if (command.unit >= 0 && size_t(command.unit) < plan.units.size())
       out << " in " << unitName(plan, command.unit);
     if (!command.work.empty())
@@ -282,6 +284,8 @@ private:
       dumpLaunch(*launch);
     else if (const plan::ContractT *contract = action.AsContract())
       dumpContract(*contract);
+    else if (const plan::AttentionGradientT *gradient = action.AsAttentionGradient())
+      dumpGradient(*gradient);
     else if (const plan::ReducePartT *reduce = action.AsReducePart())
       dumpReducePart(*reduce);
     else if (const plan::GatherPartsT *gather = action.AsGatherParts())
@@ -436,6 +440,23 @@ private:
     if (const plan::AttentionT *attention = contract.attention.get())
       out << " attention with #" << attention->scores << " and #" << attention->softmax << " scale "
           << attention->scale << (attention->causal ? " causal" : "");
+    if (const plan::AttentionT *attention = contract.attention.get(); attention && attention->gradient >= 0)
+      out << " gradient #" << attention->gradient << " rows b" << attention->stats;
+  }
+
+  /// gradient of #8 (b5 by 1024 16 32, .. rows b11) -> (b20 by 1024 16 32, ..)
+  void dumpGradient(const plan::AttentionGradientT &gradient) {
+    auto operands = [&](const std::vector<plan::AttentionOperand> &each) {
+      list(each, ", ", [&](const plan::AttentionOperand &operand) {
+        out << 'b' << operand.buffer() << " by " << operand.sample() << ' ' << operand.head() << ' '
+            << operand.position();
+      });
+    };
+    out << "gradient of #" << gradient.attention << " (";
+    operands(gradient.inputs);
+    out << " rows b" << gradient.stats << ") -> (";
+    operands(gradient.outputs);
+    out << ')';
   }
 
   const plan::PlanT &plan;

@@ -113,10 +113,10 @@ std::vector<size_t> firstWaiters(const plan::PlanT &plan, std::span<const size_t
   return first;
 }
 
-/// Whether a command is a launch of which all phases have something to do.
+/// Whether a command is a launch of which all phases have something to do, whatever a library does.
 bool isCode(const plan::PlanT &plan, uint32_t command) {
   const plan::LaunchT *launch = plan.commands[command]->action.AsLaunch();
-  if (!launch)
+  if (!launch || plan.commands[command]->attention >= 0)
     return false;
   const auto &grids = plan.kernels[launch->kernel]->grids;
   return !grids.empty() && std::ranges::all_of(grids, [](const auto &grid) { return grid->extent > 0; });

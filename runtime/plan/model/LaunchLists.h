@@ -13,10 +13,10 @@ namespace epl::runtime {
 
 /// Of the commands of a plan, lists of launches that can run as one, which takes the place of the last of
 /// them: two or more that follow one another in their lane, whose kernels have one code and one shape of
-/// blocks, at most 2^31 - 1 together, and of which none touches bytes that another one writes.
-/// `places[command]` is the place of each command in an order in which all that a command waits for comes
-/// before it, on all parts of the plan: no command between the first and the last of a list waits for one of
-/// it.
+/// blocks, at most 2^31 - 1 together, and of which none touches bytes that another one writes, and none is a
+/// part of attention, which may be nothing. `places[command]` is the place of each command in an order in
+/// which all that a command waits for comes before it, on all parts of the plan: no command between the first
+/// and the last of a list waits for one of it.
 std::vector<std::vector<uint32_t>> findLaunchLists(const plan::PlanT &plan, const Mesh &mesh,
                                                    std::span<const size_t> places);
 

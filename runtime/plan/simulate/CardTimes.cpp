@@ -1,7 +1,7 @@
 #include "runtime/plan/simulate/CardTimes.h"
 
 #include "runtime/Error.h"
-#include "runtime/plan/model/Access.h"
+#include "runtime/plan/model/AttentionGradient.h"
 #include "runtime/plan/model/Cost.h"
 #include "runtime/plan/model/Devices.h"
 #include "runtime/plan/model/LaunchLists.h"
@@ -121,7 +121,7 @@ private:
       return cost.bytes;
     uint64_t bytes = 0;
     for (const Access &access : accessesOf(plan, mesh, command))
-      if (!attentionOf(command) || access.buffer != command.action.AsContract()->a) // which nobody makes
+      if (!isLeftOut(command, access))
         bytes += sectorBytes(access.ranges, access.offset);
     return command.owner ? bytes / mesh.memberCount(command.owner->communicator()) : bytes;
   }
@@ -130,6 +130,14 @@ private:
   const plan::ConvolutionT *convolutionOf(const plan::CommandT &command) const {
     const plan::LaunchT *launch = command.action.AsLaunch();
     return launch ? plan.kernels[launch->kernel]->convolution.get() : nullptr;
+  }
+
+  /// Whether an access is there for devices alone whose library does not take the attention: of a softmax
+  /// that nobody makes, of gradients as they are without it.
+  static bool isLeftOut(const plan::CommandT &command, const Access &access) {
+    if (attentionOf(command))
+      return access.buffer == command.action.AsContract()->a;
+    return command.action.AsAttentionGradient() && !access.write && access.operand < gradientOutputs;
   }
 
   /// The attention that a command ends, or null.
@@ -142,7 +150,9 @@ private:
   double peakOf(const plan::CommandT &command) const {
     const plan::ContractT *contract = command.action.AsContract();
     const plan::ConvolutionT *convolution = convolutionOf(command);
+    const plan::AttentionGradientT *gradient = command.action.AsAttentionGradient();
     plan::ElementType type = contract      ? contract->type
+                             : gradient    ? shapeOf(plan, *gradient).attention.type
                              : convolution ? convolution->result // the library has no f32 of 16 bits
                                            : plan::ElementType::f32;
     return kFlopsOfMultiplyAdd * double(elementBytes(type) == 2          ? gpu.compute.f16

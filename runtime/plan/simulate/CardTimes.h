@@ -13,8 +13,9 @@
 //   compute      ranks * flops / rate: of products and convolutions that of their type, f16 and bf16 in
 //   tensor
 //                cores, f32 in CUDA cores; of other kernels that of f32, or a multiply-add in each cycle of a
-//                thread, if few Attention is one call: its last command multiplies for both products, without
-//                the softmax between them, and the others take no time
+//                thread, if few. Attention is one call: its last command multiplies for both products,
+//                without the softmax between them, and the others take no time; its gradient another one, of
+//                five products
 //   link         latency + ranks * received bytes / bandwidth, where members are on several cards, of what
 //                comes from other cards. Where each member has a card of its own an all-reduce is one call of
 //                NCCL: its first half takes the time of both, its second none. Of copies of slots in memory

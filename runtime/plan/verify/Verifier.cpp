@@ -25,8 +25,8 @@ std::vector<std::string> verifyTables(const plan::PlanT &plan) {
 }
 
 std::vector<std::string> verifyPart(const plan::PlanT &part) {
-  return runStages(part, {checkTables, checkCommands, checkHalves, checkHostSlots, checkAttention,
-                          checkLayout, checkUnits, checkBranches, checkOwners, proveMemory});
+  return runStages(part, {checkTables, checkCommands, checkHalves, checkHostSlots, checkLayout,
+                          checkAttention, checkUnits, checkBranches, checkOwners, proveMemory});
 }
 
 std::vector<std::string> verifyPlan(const plan::PlanT &plan) {

@@ -3,8 +3,10 @@
 #include "runtime/plan/verify/VerifyStages.h"
 
 #include "runtime/plan/model/Access.h"
+#include "runtime/plan/model/AttentionGradient.h"
 #include "runtime/plan/model/Blocks.h"
 #include "runtime/plan/model/Names.h"
+#include "runtime/plan/model/Strides.h"
 
 #include <algorithm>
 #include <set>
@@ -32,8 +34,12 @@ public:
       for (const plan::Guard &guard : current.guards)
         checkGuard(guard.buffer());
       if (good)
-        for (const Access &access : accessesOf(plan, mesh, current))
+        for (const Access &access : accessesOf(plan, mesh, current)) {
           checkSlot(access);
+          allRanges += access.ranges.size();
+        }
+      if (good && allRanges > maxAllRanges)
+        fail(" brings the ranges of all commands above ", maxAllRanges);
     }
   }
 
@@ -51,6 +57,8 @@ private:
       return checkLaunch(command, *launch);
     if (const plan::ContractT *contract = action.AsContract())
       return checkContract(command, *contract);
+    if (const plan::AttentionGradientT *gradient = action.AsAttentionGradient())
+      return checkGradient(command, *gradient);
     if (const plan::CopyT *copy = action.AsCopy())
       return checkCopy(command, *copy);
     if (const plan::ReducePartT *reduce = action.AsReducePart())
@@ -154,6 +162,8 @@ private:
     checkEpilogue(contract);
     if (contract.attention)
       checkScores(*contract.attention);
+    if (contract.attention && contract.attention->gradient >= 0)
+      checkStats(contract);
     if (good && !isInjective(dimsOf(contract, ContractOperand::c)))
       fail(" writes elements of c more than once");
   }
@@ -163,6 +173,41 @@ private:
     if (attention.scores >= index || !plan.commands[attention.scores]->action.AsContract())
       return fail(" names command ", attention.scores, " as its scores, expected a contraction before it");
     good &= !report.failed();
+  }
+
+  /// What attention keeps of its rows for its gradient.
+  void checkStats(const plan::ContractT &contract) {
+    requireRoom(contract.attention->stats, plan::ElementType::f32, statsExtentsOf(contract));
+  }
+
+  /// Its tensors have the extents of those of the attention, which must be right for that.
+  void checkGradient(const plan::CommandT &command, const plan::AttentionGradientT &gradient) {
+    requireLocalLane(command);
+    if (gradient.inputs.size() != gradientInputs || gradient.outputs.size() != gradientOutputs)
+      return fail(" has ", gradient.inputs.size(), " inputs and ", gradient.outputs.size(),
+                  " outputs, expected ", gradientInputs, " and ", gradientOutputs);
+    if (gradient.attention >= index || !attentionEndOf(plan, gradient))
+      return fail(" names command ", gradient.attention,
+                  " as its attention, expected a contraction with one before it");
+    if (good &= !report.failed(); !good)
+      return;
+    AttentionGradientShape shape = shapeOf(plan, gradient);
+    const AttentionShape &own = shape.attention;
+    requireRoom(gradient.stats, plan::ElementType::f32,
+                {own.q.extents[0], own.q.extents[1], own.q.extents[2]});
+    const std::pair<const char *, const AttentionTensor &> tensors[] = {{"q", own.q},
+                                                                        {"k", own.k},
+                                                                        {"v", own.v},
+                                                                        {"o", own.o},
+                                                                        {"the gradient of o", shape.dO},
+                                                                        {"the gradient of q", shape.dq},
+                                                                        {"the gradient of k", shape.dk},
+                                                                        {"the gradient of v", shape.dv}};
+    for (const auto &[name, tensor] : tensors) {
+      requireStrided(dimsOf(tensor), own.type, tensor.buffer, name);
+      if (good && !isInjective(dimsOf(tensor)))
+        return fail(" has elements of ", name, " more than once");
+    }
   }
 
   void checkEpilogue(const plan::ContractT &contract) {
@@ -188,44 +233,16 @@ private:
     if (dims[1].stride < dims[0].extent)
       return fail(" has leading dimension ", dims[1].stride, " of ", name, ", expected at least ",
                   dims[0].extent);
-    bool empty = std::ranges::any_of(dims, [](StridedDim dim) { return dim.extent == 0; });
-    bool fits = true;
-    int64_t last = 0;
-    for (StridedDim dim : dims) {
-      if (dim.extent < 0 || dim.stride < 0)
-        return fail(" has a loop of ", dim.extent, " steps of ", dim.stride, " in ", name,
-                    ", expected none negative");
-      int64_t step = 0;
-      fits = !__builtin_mul_overflow(std::max(dim.extent - 1, int64_t(0)), dim.stride, &step) &&
-             !__builtin_add_overflow(last, step, &last) && fits;
-    }
-    uint64_t bytes = elementBytes(typeOf(contract, operand));
-    uint64_t elements = plan.buffers[buffer]->size / bytes;
-    std::vector<ByteRange> ranges;
-    if (!empty && (!fits || uint64_t(last) >= elements))
-      fail(" reaches element ", fits ? std::to_string(last) : "beyond 2^63", " of ", name, " in buffer ",
-           bufferName(plan, buffer), ", which has ", elements);
-    else if (!stridedRanges(dims, bytes, ranges))
-      fail(" scatters ", name, " over more than ", maxRanges, " ranges");
-    else
-      allRanges += ranges.size();
-    if (allRanges > maxAllRanges)
-      fail(" brings the ranges of all contractions above ", maxAllRanges);
+    requireStrided(dims, typeOf(contract, operand), buffer, name);
   }
 
-  /// Whether no two steps of the loops meet: each stride is beyond all that the smaller ones reach.
-  static bool isInjective(std::vector<StridedDim> dims) {
-    if (std::ranges::any_of(dims, [](StridedDim dim) { return dim.extent == 0; }))
-      return true;
-    std::erase_if(dims, [](StridedDim dim) { return dim.extent == 1; });
-    std::ranges::sort(dims, {}, &StridedDim::stride);
-    int64_t reach = 0;
-    for (StridedDim dim : dims) {
-      if (dim.stride <= reach)
-        return false;
-      reach += dim.stride * (dim.extent - 1);
-    }
-    return true;
+  /// The elements of a strided tensor are in its buffer.
+  void requireStrided(const std::vector<StridedDim> &dims, plan::ElementType type, uint32_t buffer,
+                      const char *name) {
+    if (!requireBuffer(buffer))
+      return;
+    if (std::string fault = faultOfStrided(plan, buffer, dims, type, name); !fault.empty())
+      fail(fault);
   }
 
   void checkCopy(const plan::CommandT &command, const plan::CopyT &copy) {
@@ -416,7 +433,7 @@ private:
   Mesh mesh;
   std::vector<bool> writable; // slots that are results or updated by one
   uint32_t index = 0;         // of the current command
-  size_t allRanges = 0;       // of the contractions so far
+  size_t allRanges = 0;       // of the commands so far
   bool good = true;           // nothing is wrong with it so far
 };
 

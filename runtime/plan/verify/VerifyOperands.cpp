@@ -123,6 +123,8 @@ private:
     }
     if (const plan::ContractT *contract = action.AsContract())
       return contract->accumulate && in == 2; // c itself
+    if (action.AsAttentionGradient())         // what is left where no library makes it
+      return input.operand == output.operand;
     return (action.AsReducePart() || action.AsReduceToRoot()) && input.operand == output.operand;
   }
 

@@ -31,12 +31,13 @@ void checkHalves(const plan::PlanT &plan, Report &report);
 
 /// What touches slots in memory of the host: copies on lanes for these, and nothing else.
 void checkHostSlots(const plan::PlanT &plan, Report &report);
-/// What a library may run as attention: that its commands name one another and fit together, and that nobody
-/// else reads what they hand to one another.
-void checkAttention(const plan::PlanT &plan, Report &report);
 
 /// Where buffers lie, and that waits name earlier commands.
 void checkLayout(const plan::PlanT &plan, Report &report);
+
+/// What a library may run as attention, or as its gradient: that its commands name one another and fit
+/// together, and that nobody else reads what they hand to one another.
+void checkAttention(const plan::PlanT &plan, Report &report);
 
 /// Units of commands, and that no lane does them in another order than the schedule.
 void checkUnits(const plan::PlanT &plan, Report &report);

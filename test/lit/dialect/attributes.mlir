@@ -105,3 +105,8 @@ module attributes {test.owners = [
 
 // CHECK: test.attention = #epl.attention<scale = 1.250000e-01 : f32, causal = true>
 module attributes {test.attention = #epl.attention<scale = 1.250000e-01 : f32, causal = true>} {}
+
+// -----
+
+// CHECK: test.gradient = #epl.attention_gradient<parts = 7, steps = [96, 8, 24, 96, 8, 24, 96, 8, 24, 96, 8, 24, 96, 8, 24, 96, 8, 24, 96, 8, 24, 96, 8, 24]>
+module attributes {test.gradient = #epl.attention_gradient<parts = 7, steps = [96, 8, 24, 96, 8, 24, 96, 8, 24, 96, 8, 24, 96, 8, 24, 96, 8, 24, 96, 8, 24, 96, 8, 24]>} {}

@@ -307,3 +307,15 @@ module attributes {test.attention = #epl.attention<scale = 0x7F800000 : f32, cau
 // (C1) of #epl.attention
 // expected-error@+1 {{expected a finite number of f32}}
 module attributes {test.attention = #epl.attention<scale = 1.0 : f64, causal = false>} {}
+
+// -----
+
+// (C1) of #epl.attention_gradient
+// expected-error@+1 {{a gradient of attention has 7 parts and 3 steps, expected at least one and 24, all of them positive}}
+module attributes {test.gradient = #epl.attention_gradient<parts = 7, steps = [96, 8, 24]>} {}
+
+// -----
+
+// (C1) of #epl.attention_gradient
+// expected-error@+1 {{a gradient of attention has 0 parts and 24 steps}}
+module attributes {test.gradient = #epl.attention_gradient<parts = 0, steps = [96, 8, 24, 96, 8, 24, 96, 8, 24, 96, 8, 24, 96, 8, 24, 96, 8, 24, 96, 8, 24, 96, 8, 24]>} {}

@@ -10,8 +10,10 @@
 
 namespace epl::runtime::cuda {
 
-/// Addresses of q, k, v and o.
-using AttentionOperands = std::array<CUdeviceptr, 4>;
+/// Addresses of q, k, v and o, and of what is kept of rows for a gradient; 0: nothing is.
+struct AttentionOperands {
+  CUdeviceptr q, k, v, o, stats = 0;
+};
 
 /// Attention as a call of the library.
 class AttentionCall : public LibraryWork {
@@ -33,7 +35,7 @@ private:
   AttentionOperands operands{};
   float scale = 1;
   bool isCausal = false;
-  size_t statsBytes = 0; // of the begin of the workspace
+  size_t statsBytes = 0; // of the begin of the workspace, where nobody keeps them
 };
 
 } // namespace epl::runtime::cuda

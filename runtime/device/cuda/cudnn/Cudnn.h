@@ -38,6 +38,7 @@ enum class Kind : int {
   productOperation = 19,
   reduction = 21,
   reductionOperation = 22,
+  reshapeOperation = 31,
   deviceProperties = 38
 };
 
@@ -108,6 +109,8 @@ enum class Attribute : int {
   reductionX = 1610,
   reductionY = 1611,
   reductionDescriptor = 1612,
+  reshapeX = 2200, // y = x, with other extents or strides
+  reshapeY = 2201,
   deviceText = 2702 // chars
 };
 
@@ -160,6 +163,7 @@ using Handle = struct LibraryT *;
 using Descriptor = struct DescriptorT *;
 
 // NOLINTBEGIN(readability-identifier-naming): the library's names
+using cudnnGetVersion = size_t();
 using cudnnCreate = Status(Handle *);
 using cudnnDestroy = Status(Handle);
 using cudnnSetStream = Status(Handle, CUstream);
@@ -176,6 +180,7 @@ using cudnnBackendExecute = Status(Handle, Descriptor executionPlan, Descriptor 
 
 /// All that is used of the library.
 #define EPL_CUDNN_FUNCTIONS(DO)                                                                              \
+  DO(cudnnGetVersion)                                                                                        \
   DO(cudnnCreate)                                                                                            \
   DO(cudnnDestroy)                                                                                           \
   DO(cudnnSetStream)                                                                                         \

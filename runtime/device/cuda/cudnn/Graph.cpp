@@ -9,7 +9,8 @@ namespace epl::runtime::cuda::dnn {
 // room for.
 static constexpr int64_t kMostWorkspace = int64_t(64) << 20;
 
-bool Graph::plan(bool takesNarrow) {
+bool Graph::plan(bool takesNarrow, int64_t workspaceBytes) {
+  mostWorkspace = std::max(kMostWorkspace, workspaceBytes);
   OwnDescriptor &graph = add(Kind::operationGraph);
   graph.set(Attribute::graphHandle, ValueType::handle, handle)
       .set(Attribute::graphOperations, ValueType::descriptor, std::span<const Descriptor>(operations));
@@ -72,7 +73,7 @@ bool Graph::takeChoice(const OwnDescriptor &choice) {
   if (!made.finish() ||
       api.cudnnBackendGetAttribute(made.get(), Attribute::planWorkspace, ValueType::int64, 1, &count,
                                    &bytes) != Status::success ||
-      bytes > kMostWorkspace)
+      bytes > mostWorkspace)
     return false;
   chosen.emplace(std::move(made));
   workspace = bytes;

@@ -21,8 +21,9 @@ public:
   }
 
   /// After the last operation: takes the first engine that adds whole products in the type of sums, always in
-  /// one order. With `takesNarrow` engines of tensor cores are such. Whether there is one.
-  bool plan(bool takesNarrow);
+  /// one order, and works in 64 MiB or, if that is more, `workspaceBytes`. With `takesNarrow` engines of
+  /// tensor cores are such. Whether there is one.
+  bool plan(bool takesNarrow, int64_t workspaceBytes = 0);
 
   // Of a graph with a plan.
   Descriptor executionPlan() const { return chosen->get(); }
@@ -38,7 +39,7 @@ private:
   std::vector<std::unique_ptr<OwnDescriptor>> parts;
   std::vector<Descriptor> operations;
   std::optional<OwnDescriptor> chosen;
-  int64_t workspace = 0;
+  int64_t workspace = 0, mostWorkspace = 0;
 };
 
 } // namespace epl::runtime::cuda::dnn

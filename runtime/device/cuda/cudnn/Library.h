@@ -14,6 +14,18 @@
 
 namespace epl::runtime::cuda {
 
+/// Numbers of tensors, and where each is; of those that are passed by value, on the host.
+struct PackedTensors {
+  std::vector<int64_t> ids;
+  std::vector<void *> addresses;
+
+  void add(int64_t id, CUdeviceptr address) { add(id, reinterpret_cast<void *>(address)); }
+  void add(int64_t id, void *address) {
+    ids.push_back(id);
+    addresses.push_back(address);
+  }
+};
+
 class CudnnLibrary {
 public:
   /// Null if there is no library, or if it does not work on the card, which is said once on stderr. Throws
@@ -31,6 +43,10 @@ public:
   /// that are passed by value). Throws Error if the library fails.
   void execute(const dnn::Graph &graph, std::span<const int64_t> tensors, std::span<void *const> addresses,
                CUdeviceptr workspace, CUstream stream) const;
+  /// 91900 of 9.19.0.
+  size_t version() const { return api.cudnnGetVersion(); }
+  /// 90 of a card of sm_90.
+  uint32_t architecture() const { return cards->architecture(card); }
   /// Whether f32 is multiplied with 10 of its 23 bits.
   bool multipliesNarrow() const { return takesTf32; }
 

@@ -1,8 +1,8 @@
 //===- Attend.cpp - Kernels of attention of the stand-in of cuDNN -------------------===//
 //
-// An element of o for each thread. Sums are in an order of their own, as the library promises none: from the
-// last summand to the first. A row of the softmax is rounded to the type of v before it is multiplied. A word
-// of the workspace is written, so that two calls that have one at a time are found.
+// An element of o, or of a gradient, for each thread. Sums are in an order of their own, as the library
+// promises none: from the last summand to the first. A row of the softmax is rounded to the type of v before
+// it is multiplied. A word of the workspace is written, so that two calls that have one at a time are found.
 //
 //===----------------------------------------------------------------------===//
 
@@ -10,6 +10,7 @@
 #include "test/cuda/libraries/cudnn/AttendArguments.h"
 
 using cudnn_double::AttendArguments;
+using cudnn_double::AttendGradientArguments;
 using cudnn_double::AttendTensor;
 
 namespace {
@@ -65,9 +66,93 @@ template <typename T> struct Attention {
   }
 };
 
+template <typename T> struct Gradient {
+  const AttendGradientArguments &x;
+
+  static T &at(const AttendTensor &tensor, long sample, long head, long position, long element) {
+    return Attention<T>::at(tensor, sample, head, position, element);
+  }
+
+  long rowOf(long sample, long head, long query) const {
+    return (sample * x.heads + head) * x.queries + query;
+  }
+  bool isKept(long query, long key) const { return !x.isCausal || key <= query; }
+
+  float weight(long sample, long head, long query, long key) const {
+    float sum = 0;
+    for (long i = x.depth; i-- > 0;)
+      sum += widen(at(x.q, sample, head, query, i)) * widen(at(x.k, sample, head, key, i));
+    float stats = reinterpret_cast<const float *>(x.stats)[rowOf(sample, head, query)];
+    return exponential(sum * x.scale - stats);
+  }
+
+  float rowSum(long sample, long head, long query) const {
+    float sum = 0;
+    for (long i = x.width; i-- > 0;)
+      sum += widen(at(x.dO, sample, head, query, i)) * widen(at(x.o, sample, head, query, i));
+    return sum * x.one;
+  }
+
+  /// The gradient of a score, rounded as tensor cores take it.
+  float score(long sample, long head, long query, long key) const {
+    float sum = 0;
+    for (long i = x.width; i-- > 0;)
+      sum += widen(at(x.dO, sample, head, query, i)) * widen(at(x.v, sample, head, key, i));
+    T rounded;
+    store(rounded, (sum - rowSum(sample, head, query)) * weight(sample, head, query, key) * x.scale);
+    return widen(rounded);
+  }
+
+  void runQuery(long sample, long head, long query, long element) const {
+    float sum = 0;
+    for (long key = x.keys; key-- > 0;)
+      if (isKept(query, key))
+        sum += score(sample, head, query, key) * widen(at(x.k, sample, head, key, element));
+    store(at(x.dq, sample, head, query, element), sum);
+    if (element == 0)
+      reinterpret_cast<float *>(x.rowSums)[rowOf(sample, head, query)] = rowSum(sample, head, query);
+  }
+
+  void runKey(long sample, long head, long key, long element) const {
+    float sum = 0;
+    for (long query = x.queries; query-- > 0;)
+      if (isKept(query, key))
+        sum += score(sample, head, query, key) * widen(at(x.q, sample, head, query, element));
+    store(at(x.dk, sample, head, key, element), sum);
+  }
+
+  void runValue(long sample, long head, long key, long element) const {
+    float sum = 0;
+    for (long query = x.queries; query-- > 0;)
+      if (isKept(query, key)) {
+        T rounded;
+        store(rounded, weight(sample, head, query, key));
+        sum += widen(rounded) * widen(at(x.dO, sample, head, query, element));
+      }
+    store(at(x.dv, sample, head, key, element), sum);
+  }
+
+  template <typename Run> void each(long positions, long width, Run run) const {
+    for (long i = threadNumber(); i < x.samples * x.heads * positions * width; i += threadCount()) {
+      long row = i / width, matrix = row / positions;
+      run(matrix / x.heads, matrix % x.heads, row % positions, i % width);
+    }
+  }
+
+  void run() const {
+    if (threadNumber() == 0)
+      *reinterpret_cast<unsigned long *>(x.workspace) = x.dq.pointer;
+    each(x.queries, x.depth, [&](long b, long h, long t, long e) { runQuery(b, h, t, e); });
+    each(x.keys, x.depth, [&](long b, long h, long t, long e) { runKey(b, h, t, e); });
+    each(x.keys, x.width, [&](long b, long h, long t, long e) { runValue(b, h, t, e); });
+  }
+};
+
 } // namespace
 
 #define KERNEL extern "C" __attribute__((device_kernel))
 
 KERNEL void attend_f16(AttendArguments x) { Attention<_Float16>{x}.run(); }
 KERNEL void attend_bf16(AttendArguments x) { Attention<BFloat16>{x}.run(); }
+KERNEL void attend_back_f16(AttendGradientArguments x) { Gradient<_Float16>{x}.run(); }
+KERNEL void attend_back_bf16(AttendGradientArguments x) { Gradient<BFloat16>{x}.run(); }

@@ -20,4 +20,16 @@ struct AttendArguments {
   unsigned long workspace; ///< of 8 bytes at least
 };
 
+/// The gradients of q, k and v of that of o.
+struct AttendGradientArguments {
+  AttendTensor q, k, v, o, dO, dq, dk, dv;
+  unsigned long stats;   ///< as attention has written it
+  unsigned long rowSums; ///< of each row, dense: dO o, summed
+  long samples, heads, queries, keys;
+  long depth, width;
+  float scale, one; ///< one: a factor of the sums
+  int isCausal;
+  unsigned long workspace; ///< of 8 bytes at least
+};
+
 } // namespace cudnn_double

@@ -2,7 +2,7 @@
 
 #include "test/cuda/libraries/cudnn/AttentionGraph.h"
 
-#include <set>
+#include "test/cuda/libraries/cudnn/GraphFinder.h"
 
 namespace cudnn_double {
 
@@ -10,17 +10,17 @@ using Ints = std::vector<int64_t>;
 
 namespace {
 
-/// Follows operations back from what they make. All must be met.
-class Finder {
+/// All operations must be met.
+class Finder : GraphFinder {
 public:
-  explicit Finder(const DescriptorT &graph)
-      : operations(graph.list<Descriptor>(Attribute::graphOperations)) {}
+  explicit Finder(const DescriptorT &graph) : GraphFinder(graph) {}
 
   std::optional<AttentionGraph> find() {
     AttentionGraph found{};
-    const DescriptorT *last = lastProduct();
-    if (!last)
+    std::vector<const DescriptorT *> products = lastProducts();
+    if (products.size() != 1)
       return std::nullopt;
+    const DescriptorT *last = product(&products.front()->at(Attribute::productC));
     found.v = &last->at(Attribute::productB);
     found.o = &last->at(Attribute::productC);
     const DescriptorT *divide = pointwise(&last->at(Attribute::productA), PointwiseMode::divide);
@@ -39,8 +39,8 @@ public:
       scores = x(select);
     }
     const DescriptorT *scaled = pointwise(scores, PointwiseMode::multiply);
-    const DescriptorT *first = scaled ? makerOf(x(scaled), Kind::productOperation) : nullptr;
-    if (!first || !found.stats || met.size() != operations.size())
+    const DescriptorT *first = scaled ? product(x(scaled)) : nullptr;
+    if (!first || !found.stats || !hasMetAll())
       return std::nullopt;
     found.scale = b(scaled);
     found.q = &first->at(Attribute::productA);
@@ -49,55 +49,6 @@ public:
   }
 
 private:
-  static const DescriptorT *x(const DescriptorT *operation) { return &operation->at(Attribute::pointwiseX); }
-  static const DescriptorT *b(const DescriptorT *operation) { return &operation->at(Attribute::pointwiseB); }
-
-  static Attribute resultOf(Kind kind) {
-    return kind == Kind::productOperation     ? Attribute::productC
-           : kind == Kind::reductionOperation ? Attribute::reductionY
-                                              : Attribute::pointwiseY;
-  }
-
-  /// The operation of a kind that makes a tensor, or null.
-  const DescriptorT *makerOf(const DescriptorT *tensor, Kind kind) {
-    for (const DescriptorT *operation : operations)
-      if (operation->kind == kind && &operation->at(resultOf(kind)) == tensor) {
-        met.insert(operation);
-        return operation;
-      }
-    return nullptr;
-  }
-
-  const DescriptorT *pointwise(const DescriptorT *tensor, PointwiseMode mode) {
-    const DescriptorT *operation = nullptr;
-    for (const DescriptorT *each : operations)
-      if (each->kind == Kind::pointwiseOperation && &each->at(Attribute::pointwiseY) == tensor &&
-          each->at(Attribute::pointwiseDescriptor).get<PointwiseMode>(Attribute::pointwiseMode) == mode)
-        operation = each;
-    bool hasOperands =
-        operation && (mode == PointwiseMode::exp || mode == PointwiseMode::log ||
-                      mode == PointwiseMode::position || operation->has(Attribute::pointwiseB));
-    if (!hasOperands)
-      return nullptr;
-    met.insert(operation);
-    return operation;
-  }
-
-  const DescriptorT *lastProduct() {
-    for (const DescriptorT *operation : operations)
-      if (operation->kind == Kind::productOperation &&
-          !operation->at(Attribute::productC).has(Attribute::tensorIsVirtual))
-        return makerOf(&operation->at(Attribute::productC), Kind::productOperation);
-    return nullptr;
-  }
-
-  bool isReduced(const DescriptorT *tensor, ReductionOperator by, const DescriptorT *of) {
-    const DescriptorT *operation = makerOf(tensor, Kind::reductionOperation);
-    return operation && &operation->at(Attribute::reductionX) == of &&
-           operation->at(Attribute::reductionDescriptor)
-                   .get<ReductionOperator>(Attribute::reductionOperator) == by;
-  }
-
   /// What maxima and logarithms of sums are added to, or null.
   const DescriptorT *stats(const DescriptorT *most, const DescriptorT *sum) {
     for (const DescriptorT *operation : operations) {
@@ -111,19 +62,6 @@ private:
     }
     return nullptr;
   }
-
-  bool isCausal(const DescriptorT *condition, const DescriptorT *scores) {
-    const DescriptorT *compare = pointwise(condition, PointwiseMode::isAtLeast);
-    auto isPosition = [&](const DescriptorT *tensor, int64_t axis) {
-      const DescriptorT *operation = pointwise(tensor, PointwiseMode::position);
-      return operation && x(operation) == scores &&
-             operation->at(Attribute::pointwiseDescriptor).get<int64_t>(Attribute::pointwiseAxis) == axis;
-    };
-    return compare && isPosition(x(compare), 2) && isPosition(b(compare), 3);
-  }
-
-  std::vector<Descriptor> operations;
-  std::set<const DescriptorT *> met;
 };
 
 } // namespace

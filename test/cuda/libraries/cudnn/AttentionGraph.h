@@ -16,4 +16,12 @@ struct AttentionGraph {
 /// order, or of other types and extents.
 std::optional<AttentionGraph> findAttention(const DescriptorT &graph);
 
+/// The tensors of the gradient of attention; k and v are transposed, mask is null if it has none.
+struct AttentionGradientGraph {
+  const DescriptorT *q, *k, *v, *o, *dO, *stats, *dq, *dk, *dv, *rowSums, *scale, *one, *mask;
+};
+
+/// The same of the gradient.
+std::optional<AttentionGradientGraph> findAttentionGradient(const DescriptorT &graph);
+
 } // namespace cudnn_double

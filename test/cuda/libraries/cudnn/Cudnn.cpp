@@ -5,7 +5,8 @@
 // of other descriptors or types, descriptors that are not final, extents that do not fit, addresses that are
 // not aligned as was promised, a workspace that is missing. Of a convolution it has three engines: one whose
 // sums have no order, one that takes f32 as 10 bits of mantissa, and one that does neither; of attention
-// (AttentionGraph.h) one whose sums have no order and one whose sums do; of other graphs none.
+// and its gradient (AttentionGraph.h) one whose sums have no order and one whose sums do; of other graphs
+// none.
 //
 // EPL_CUDNN_REAL names the real library, if it is there, and EPL_CUDNN_DEVICE a file that describes a device:
 // its descriptors get the same values, what it refuses is refused, and its engines are those that there are.
@@ -25,7 +26,9 @@
 
 using namespace epl::runtime::cuda::dnn;
 using cudnn_double::AttendArguments;
+using cudnn_double::AttendGradientArguments;
 using cudnn_double::AttendTensor;
+using cudnn_double::AttentionGradientGraph;
 using cudnn_double::AttentionGraph;
 using cudnn_double::ConvolveArguments;
 using cudnn_double::OperationNames;
@@ -57,7 +60,7 @@ std::vector<std::vector<NumericalNote>> enginesOf(const DescriptorT &heuristics)
   const DescriptorT &graph = heuristics.at(Attribute::heuristicsGraph);
   bool isConvolution = graph.list<Descriptor>(Attribute::graphOperations).size() == 1 &&
                        cudnn_double::namesOf(graph.at(Attribute::graphOperations).kind);
-  if (!isConvolution && !cudnn_double::findAttention(graph))
+  if (!isConvolution && !cudnn_double::findAttention(graph) && !cudnn_double::findAttentionGradient(graph))
     return {};
   if (!isConvolution)
     return {{NumericalNote::tensorCore, NumericalNote::nondeterministic}, {NumericalNote::tensorCore}};
@@ -105,8 +108,15 @@ Status giveEngine(const DescriptorT &choice, int64_t *found, void *into) {
   return Status::success;
 }
 
+/// The gradient of attention takes two bytes for a pair of positions.
 int64_t workspaceOf(const DescriptorT &plan) {
   const Real *real = Real::get();
+  if (auto gradient = cudnn_double::findAttentionGradient(*plan.at(Attribute::planChoice).graph);
+      gradient && !real) {
+    std::vector<int64_t> q = gradient->q->list<int64_t>(Attribute::tensorExtents),
+                         k = gradient->k->list<int64_t>(Attribute::tensorExtents);
+    return kWorkspace + 2 * q[0] * q[1] * q[2] * k[3];
+  }
   return std::max(kWorkspace, real ? real->workspaceOf(plan) : 0);
 }
 
@@ -222,9 +232,54 @@ Status attend(Handle handle, const AttentionGraph &graph, const DescriptorT &pac
                 q[0] * q[1] * q[2] * v[3]);
 }
 
+Status attendBack(Handle handle, const AttentionGradientGraph &graph, const DescriptorT &pack) {
+  std::vector<int64_t> q = graph.q->list<int64_t>(Attribute::tensorExtents),
+                       v = graph.dv->list<int64_t>(Attribute::tensorExtents);
+  std::optional<float> scale = scalarOf(*graph.scale, pack), one = scalarOf(*graph.one, pack);
+  std::optional<float> mask = graph.mask ? scalarOf(*graph.mask, pack) : std::nullopt;
+  if (!scale || !one || (graph.mask && (!mask || *mask > -1e30F)))
+    return refuse(Status::badParameter, "a pack lacks a factor, or a mask far below all scores");
+  AttendGradientArguments arguments{
+      operandOf(*graph.q, pack),
+      operandOf(*graph.k, pack, true),
+      operandOf(*graph.v, pack, true),
+      operandOf(*graph.o, pack),
+      operandOf(*graph.dO, pack),
+      operandOf(*graph.dq, pack),
+      operandOf(*graph.dk, pack),
+      operandOf(*graph.dv, pack),
+      argumentsOf(*graph.stats, pack).pointer,
+      argumentsOf(*graph.rowSums, pack).pointer,
+      q[0],
+      q[1],
+      q[2],
+      v[2],
+      q[3],
+      v[3],
+      *scale,
+      *one,
+      graph.mask != nullptr,
+      reinterpret_cast<unsigned long>(pack.get<void *>(Attribute::packWorkspace))};
+  bool isWhole = arguments.stats && arguments.rowSums && arguments.workspace;
+  for (const AttendTensor &tensor : {arguments.q, arguments.k, arguments.v, arguments.o, arguments.dO,
+                                     arguments.dq, arguments.dk, arguments.dv})
+    isWhole = isWhole && tensor.pointer;
+  if (!isWhole)
+    return refuse(Status::badParameter, "a pack lacks a tensor, aligned as was promised, or the workspace");
+  return launch(handle, handle->attention,
+                std::string("attend_back_") + nameOf(graph.q->get<DataType>(Attribute::tensorType)),
+                arguments, q[0] * q[1] * std::max(q[2] * q[3], v[2] * std::max(q[3], v[3])));
+}
+
 } // namespace
 
 extern "C" {
+
+size_t cudnnGetVersion() {
+  constexpr size_t kOwn = 91900;
+  const Real *real = Real::get();
+  return real ? real->version() : kOwn;
+}
 
 Status cudnnCreate(Handle *handle) {
   CUmodule convolutions = nullptr, attention = nullptr;
@@ -304,6 +359,8 @@ Status cudnnBackendExecute(Handle handle, Descriptor plan, Descriptor pack) {
   const DescriptorT &choice = plan->at(Attribute::planChoice);
   if (std::optional<AttentionGraph> attention = cudnn_double::findAttention(*choice.graph))
     return attend(handle, *attention, *pack);
+  if (std::optional<AttentionGradientGraph> gradient = cudnn_double::findAttentionGradient(*choice.graph))
+    return attendBack(handle, *gradient, *pack);
   const DescriptorT &operation = choice.graph->at(Attribute::graphOperations);
   const OperationNames &names = *cudnn_double::namesOf(operation.kind);
   const DescriptorT &convolution = operation.at(names.convolution);

@@ -3,6 +3,7 @@
 #include "test/cuda/libraries/cudnn/DescriptorT.h"
 
 #include <algorithm>
+#include <numeric>
 #include <optional>
 
 namespace cudnn_double {
@@ -67,6 +68,8 @@ static std::optional<Kind> ownerOf(Attribute attribute) {
     return Kind::reduction;
   if (isBetween(Attribute::reductionX, Attribute::reductionDescriptor))
     return Kind::reductionOperation;
+  if (isBetween(Attribute::reshapeX, Attribute::reshapeY))
+    return Kind::reshapeOperation;
   return std::nullopt;
 }
 
@@ -209,6 +212,17 @@ static std::string faultOfPart(const DescriptorT &part) {
     if (!hasAll(part, {Attribute::reductionDescriptor, Attribute::reductionX, Attribute::reductionY}))
       return "a reduction's operation lacks an attribute";
     return faultOfOperands(part, Attribute::reductionX, {Attribute::reductionY});
+  case Kind::reshapeOperation: {
+    if (!hasAll(part, {Attribute::reshapeX, Attribute::reshapeY}))
+      return "a reshape lacks a tensor";
+    auto sizeOf = [&](Attribute name) {
+      Ints extents = part.at(name).list<int64_t>(Attribute::tensorExtents);
+      return std::accumulate(extents.begin(), extents.end(), int64_t(1), std::multiplies<>());
+    };
+    return sizeOf(Attribute::reshapeX) == sizeOf(Attribute::reshapeY)
+               ? ""
+               : "a reshape has tensors of other sizes";
+  }
   default: {
     if (!hasAll(part, {Attribute::productDescriptor, Attribute::productA, Attribute::productB,
                        Attribute::productC}))
@@ -286,6 +300,7 @@ std::string faultOf(const DescriptorT &descriptor) {
   case Kind::pointwiseOperation:
   case Kind::productOperation:
   case Kind::reductionOperation:
+  case Kind::reshapeOperation:
     return faultOfPart(descriptor);
   case Kind::operationGraph:
     return hasAll(descriptor, {Attribute::graphHandle, Attribute::graphOperations})

@@ -13,6 +13,7 @@ public:
   static const Real *get();
 
   Status state() const { return found; }
+  size_t version() const { return functions.cudnnGetVersion(); }
   /// Makes the real descriptor of ours. Success too where there is none: it needs a card.
   Status create(DescriptorT &descriptor) const;
   Status destroy(DescriptorT &descriptor) const;

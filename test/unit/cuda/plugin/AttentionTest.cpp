@@ -1,6 +1,6 @@
 // Attention by the stand-in of cuDNN beside plain loops.
 
-#include "runtime/device/cuda/attention/Attention.h"
+#include "runtime/device/cuda/attention/AttentionGradient.h"
 
 #include "test/cuda/driver/Control.h"
 #include "test/unit/cuda/card/Card.h"
@@ -55,6 +55,7 @@ protected:
   }
 
   void compare(const AttentionShape &shape);
+  void compareGradient(const AttentionShape &shape, const AttentionTensor &dO);
 
   std::shared_ptr<const CudnnLibrary> library;
   std::mt19937_64 random{7};
@@ -68,7 +69,7 @@ void AttentionOfACard::compare(const AttentionShape &shape) {
   CUdeviceptr workspace = put(std::vector<char>(call->workspaceBytes()));
   call->enqueue(workspace, cards->steps());
   wait(cards->steps());
-  std::vector<uint16_t> found = get<uint16_t>(operands[3], o.size());
+  std::vector<uint16_t> found = get<uint16_t>(operands.o, o.size());
   auto [samples, heads, queries, width] = shape.o.extents;
   int64_t keys = shape.k.extents[2], depth = shape.q.extents[3];
   for (int64_t b = 0; b < samples; ++b)
@@ -91,6 +92,69 @@ void AttentionOfACard::compare(const AttentionShape &shape) {
           EXPECT_NEAR(double(widen(found[at(shape.o, b, h, i, e)])), expected, 0x1p-7) << textOf(shape);
         }
       }
+}
+
+/// dq, dk and dv by loops, of the attention's call before.
+void AttentionOfACard::compareGradient(const AttentionShape &shape, const AttentionTensor &dO) {
+  AttentionGradientShape gradient{shape, dO, shape.q, shape.k, shape.v};
+  std::vector<uint16_t> q = draw(shape.q), k = draw(shape.k), v = draw(shape.v), o = draw(shape.o),
+                        back = draw(dO);
+  auto [samples, heads, queries, depth] = shape.q.extents;
+  int64_t keys = shape.k.extents[2], width = shape.v.extents[3];
+  std::vector<float> rows(size_t(samples * heads * queries));
+  AttentionOperands forward{put(q), put(k), put(v), put(o), put(rows)};
+  AttentionGradientOperands operands{forward.q, forward.k, forward.v, forward.o, forward.stats,
+                                     put(back), put(q),    put(k),    put(v)};
+  std::optional<AttentionCall> call = AttentionCall::make(library, shape, forward);
+  std::optional<AttentionGradientCall> then = AttentionGradientCall::make(library, gradient, operands);
+  ASSERT_TRUE(call && then) << textOf(gradient);
+  CUdeviceptr workspace = put(std::vector<char>(std::max(call->workspaceBytes(), then->workspaceBytes())));
+  call->enqueue(workspace, cards->steps());
+  then->enqueue(workspace, cards->steps());
+  wait(cards->steps());
+  std::vector<uint16_t> dq = get<uint16_t>(operands.dq, q.size()), dk = get<uint16_t>(operands.dk, k.size()),
+                        dv = get<uint16_t>(operands.dv, v.size());
+  auto number = [](const std::vector<uint16_t> &from, const AttentionTensor &tensor, int64_t b, int64_t h,
+                   int64_t i, int64_t e) { return double(widen(from[at(tensor, b, h, i, e)])); };
+  for (int64_t b = 0; b < samples; ++b)
+    for (int64_t h = 0; h < heads; ++h) {
+      std::vector<double> ofQ(size_t(queries * depth)), ofK(size_t(keys * depth)), ofV(size_t(keys * width));
+      for (int64_t i = 0; i < queries; ++i) {
+        std::vector<double> p, dp;
+        double all = 0, mean = 0;
+        for (int64_t j = 0; j < (shape.isCausal ? std::min(i + 1, keys) : keys); ++j) {
+          double score = 0, product = 0;
+          for (int64_t e = 0; e < depth; ++e)
+            score += number(q, shape.q, b, h, i, e) * number(k, shape.k, b, h, j, e);
+          for (int64_t e = 0; e < width; ++e)
+            product += number(back, dO, b, h, i, e) * number(v, shape.v, b, h, j, e);
+          p.push_back(std::exp(score * double(shape.scale)));
+          dp.push_back(product);
+          all += p.back();
+        }
+        for (size_t j = 0; j < p.size(); ++j)
+          mean += (p[j] /= all) * dp[j];
+        for (int64_t j = 0; j < int64_t(p.size()); ++j) {
+          double ds = p[size_t(j)] * (dp[size_t(j)] - mean) * double(shape.scale);
+          for (int64_t e = 0; e < depth; ++e) {
+            ofQ[size_t(i * depth + e)] += ds * number(k, shape.k, b, h, j, e);
+            ofK[size_t(j * depth + e)] += ds * number(q, shape.q, b, h, i, e);
+          }
+          for (int64_t e = 0; e < width; ++e)
+            ofV[size_t(j * width + e)] += p[size_t(j)] * number(back, dO, b, h, i, e);
+        }
+      }
+      // Weights, gradients of scores and results have 8 bits, o has, too.
+      for (int64_t i = 0; i < queries * depth; ++i)
+        EXPECT_NEAR(number(dq, shape.q, b, h, i / depth, i % depth), ofQ[size_t(i)], 0x1p-5)
+            << textOf(gradient);
+      for (int64_t i = 0; i < keys * depth; ++i)
+        EXPECT_NEAR(number(dk, shape.k, b, h, i / depth, i % depth), ofK[size_t(i)], 0x1p-5)
+            << textOf(gradient);
+      for (int64_t i = 0; i < keys * width; ++i)
+        EXPECT_NEAR(number(dv, shape.v, b, h, i / width, i % width), ofV[size_t(i)], 0x1p-5)
+            << textOf(gradient);
+    }
 }
 
 constexpr std::array<size_t, 4> kHeadsInside{0, 2, 1, 3}, kHeadsOutside{0, 1, 2, 3};
@@ -126,6 +190,47 @@ TEST_F(AttentionOfACard, IsAskedForOnce) {
   EXPECT_NE(choiceFor(library, ElementType::bf16, 16, false), one);
   EXPECT_NE(choiceFor(library, ElementType::f16, 16, true), one);
   EXPECT_NE(choiceFor(library, ElementType::bf16, 16, true, 32), one);
+}
+
+TEST_F(AttentionOfACard, HasTheGradientOfLoops) {
+  ASSERT_TRUE(library);
+  eplCudaRestart(1);
+  for (bool isCausal : {false, true})
+    for (auto order : {kHeadsInside, kHeadsOutside})
+      for (auto [queries, keys] : {std::pair(6, 6), std::pair(3, 7), std::pair(9, 4)}) {
+        AttentionTensor q = tensorOf({2, 3, queries, 8}, order), k = tensorOf({2, 3, keys, 8}, kHeadsInside),
+                        v = tensorOf({2, 3, keys, 16}, order),
+                        o = tensorOf({2, 3, queries, 16}, kHeadsInside);
+        compareGradient({plan::ElementType::bf16, q, k, v, o, 0.5F, isCausal},
+                        tensorOf({2, 3, queries, 16}, order));
+      }
+  EXPECT_EQ(eplCudaCountFindings(), 0U) << eplCudaGetFinding(0);
+}
+
+/// What the library has for the gradient of attention of some extents, at addresses that need not be there.
+std::optional<AttentionGradientCall> gradientCallFor(const std::shared_ptr<const CudnnLibrary> &library,
+                                                     int64_t length, int64_t width, bool isCausal = true) {
+  AttentionTensor tensor = tensorOf({2, 3, length, width}, kHeadsInside);
+  AttentionShape shape{plan::ElementType::bf16, tensor, tensor, tensor, tensor, 1, isCausal};
+  return AttentionGradientCall::make(library, {shape, tensor, tensor, tensor, tensor},
+                                     {256, 256, 256, 256, 256, 256, 256, 256, 256});
+}
+
+/// Of head sizes that it has no gradient for it has attention, but no more.
+TEST_F(AttentionOfACard, HasGradientsOfUsualHeads) {
+  for (int64_t width : {8, 16, 24, 64, 128, 136, 256})
+    for (bool isCausal : {false, true})
+      EXPECT_TRUE(gradientCallFor(library, 32, width, isCausal)) << width;
+  for (int64_t width : {12, 264})
+    EXPECT_FALSE(gradientCallFor(library, 32, width)) << width;
+}
+
+/// A workspace above the usual bound is taken where the gradients of the scores would be larger.
+TEST_F(AttentionOfACard, HasGradientsOfLongSequences) {
+  std::optional<AttentionGradientCall> call = gradientCallFor(library, 3072, 64);
+  ASSERT_TRUE(call);
+  EXPECT_GT(call->workspaceBytes(), size_t(64) << 20);
+  EXPECT_LT(call->workspaceBytes(), size_t(6 * 2 * 3) * 3072 * 3072);
 }
 
 TEST_F(AttentionOfACard, IsNotTakenOfOddHeads) {

@@ -26,6 +26,9 @@ static_assert(areEqual(dnn::Kind::backwardImage,
                        CUDNN_BACKEND_OPERATION_CONVOLUTION_BACKWARD_DATA_DESCRIPTOR));
 static_assert(areEqual(dnn::Kind::operationGraph, CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR));
 static_assert(areEqual(dnn::Kind::variantPack, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR));
+static_assert(areEqual(dnn::Kind::reshapeOperation, CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR));
+static_assert(areEqual(dnn::Attribute::reshapeX, CUDNN_ATTR_OPERATION_RESHAPE_XDESC));
+static_assert(areEqual(dnn::Attribute::reshapeY, CUDNN_ATTR_OPERATION_RESHAPE_YDESC));
 static_assert(areEqual(dnn::Kind::tensor, CUDNN_BACKEND_TENSOR_DESCRIPTOR));
 static_assert(areEqual(dnn::Kind::deviceProperties, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR));
 static_assert(areEqual(dnn::Attribute::convolutionType, CUDNN_ATTR_CONVOLUTION_COMP_TYPE));

@@ -98,6 +98,15 @@ TEST(LaunchLists, AreOfOneShapeOfBlocks) {
   EXPECT_THAT(launches.find(), ElementsAre(ElementsAre(1, 2)));
 }
 
+/// What a library may do in the place of another command has nothing to run then.
+TEST(LaunchLists, AreOfNoPartOfAttention) {
+  Launches launches(8, 1);
+  for (uint32_t buffer = 0; buffer < 4; ++buffer)
+    launches.add({buffer, buffer + 4});
+  launches.plan.commands[1]->attention = 3;
+  EXPECT_THAT(launches.find(), ElementsAre(ElementsAre(2, 3)));
+}
+
 TEST(LaunchLists, MayReadTheSame) {
   Launches launches(4, 1);
   launches.add({0, 1});

@@ -4,6 +4,7 @@
 
 #include "runtime/plan/build/Builder.h"
 #include "runtime/plan/model/Mesh.h"
+#include "test/unit/plan/AttentionPlans.h"
 
 #include <gtest/gtest.h>
 
@@ -178,6 +179,20 @@ TEST(CardTimes, OfAttention) {
     EXPECT_EQ(times[part].nanoseconds, 0);
   expect(times[2], 5 + 2 * 64 * 64 * 64 / 10.0, Limit::compute);
   expect(times[5], 5 + 4 * 16 * 16 * 2, Limit::memory);
+}
+
+/// Its gradient is five products, and the others of it nothing.
+TEST(CardTimes, OfTheGradientOfAttention) {
+  plan::PlanT plan = test::gradientPlan();
+  std::vector<CommandTime> times = timesOnCards(plan, card(), Enqueued::asGraph).front();
+  for (size_t part : {0, 1, 3, 4, 5, 6, 7})
+    EXPECT_EQ(times[part].nanoseconds, 0);
+  constexpr int64_t pairs = test::kB * test::kH * test::kQ * test::kK, row = test::kH * test::kD * 2;
+  // q, o, dO and dq; k, v, dk and dv; a float for each query.
+  constexpr int64_t bytes =
+      4 * test::kB * test::kQ * row + 4 * test::kB * test::kK * row + pairs / test::kK * 4;
+  expect(times[8], 5 + bytes, Limit::memory);
+  EXPECT_DOUBLE_EQ(times[8].compute, 5 * pairs * test::kD / 10.0);
 }
 
 /// Of 4 rows of 16 bytes that lie 64 bytes apart each is half of a sector; neighbours share them.

@@ -5,7 +5,7 @@
 #include "runtime/plan/model/Access.h"
 #include "runtime/plan/model/Dump.h"
 #include "runtime/plan/verify/Verifier.h"
-#include "test/unit/plan/Plans.h"
+#include "test/unit/plan/AttentionPlans.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,67 +16,10 @@ namespace epl::runtime {
 namespace {
 
 using plan::PlanT;
-using test::PlanMaker;
 using testing::Contains;
 using testing::HasSubstr;
 
-// Samples, heads, queries, keys, and elements of each head.
-constexpr int64_t kB = 2, kH = 3, kQ = 4, kK = 5, kD = 8;
-
-plan::ContractT product(int64_t m, int64_t n, int64_t k, int64_t lda, int64_t ldb, int64_t ldc) {
-  plan::ContractT made;
-  made.type = plan::ElementType::bf16;
-  made.m = m, made.n = n, made.k = k, made.lda = lda, made.ldb = ldb, made.ldc = ldc;
-  return made;
-}
-
-/// The kernel of a softmax of the scores.
-uint32_t addSoftmax(PlanMaker &maker) {
-  plan::KernelT kernel;
-  kernel.name = kernel.symbol = "softmax";
-  kernel.num_inputs = kernel.num_outputs = 1;
-  kernel.operand_sizes = {kB * kH * kQ * kK * 4, kB * kH * kQ * kK * 2};
-  kernel.extent = 1;
-  kernel.in_place = {-1};
-  auto &grid = *kernel.grids.emplace_back(std::make_unique<plan::GridT>());
-  grid.blocks = grid.slice = 1, grid.threads = 128, grid.group = 32;
-  return maker.addKernel(std::move(kernel));
-}
-
-/// #0: scores of s0 and s1; #1: their softmax; #2: its product with s2. Positions are outside of heads. With
-/// `keepsQueries` s0 is a result, too.
-PlanT attentionPlan(bool keepsQueries = false) {
-  PlanMaker maker("cuda");
-  int64_t queries = kB * kQ * kH * kD * 2, keys = kB * kK * kH * kD * 2;
-  uint32_t q = maker.argument("q", plan::SlotRole::batch, queries);
-  uint32_t k = maker.argument("k", plan::SlotRole::batch, keys);
-  uint32_t v = maker.argument("v", plan::SlotRole::batch, keys);
-  uint32_t result = maker.slot("o", plan::SlotRole::result, queries);
-  uint32_t kept = keepsQueries ? maker.slot("kept", plan::SlotRole::result, queries) : 0;
-  uint32_t kernel = addSoftmax(maker);
-  uint32_t scores = maker.buffer("scores", kB * kH * kQ * kK * 4),
-           p = maker.buffer("p", kB * kH * kQ * kK * 2);
-  uint32_t o = maker.buffer("o", uint64_t(queries));
-  plan::ContractT first = product(kQ, kK, kD, kH * kD, kH * kD, kK);
-  first.a = q, first.b = k, first.c = scores, first.widens = first.transpose_b = true;
-  first.batch = {plan::BatchDim(kB, kQ * kH * kD, kK * kH * kD, kH * kQ * kK),
-                 plan::BatchDim(kH, kD, kD, kQ * kK)};
-  maker.contract({.name = "scores", .location = "", .work = ""}, first);
-  maker.launch({.name = "softmax", .location = "", .work = ""}, kernel, {scores, p});
-  plan::ContractT second = product(kQ, kD, kK, kK, kH * kD, kH * kD);
-  second.a = p, second.b = v, second.c = o;
-  // The other loop first: which matrices it leads through is what counts.
-  second.batch = {plan::BatchDim(kH, kQ * kK, kD, kD),
-                  plan::BatchDim(kB, kH * kQ * kK, kK * kH * kD, kQ * kH * kD)};
-  second.attention = std::make_unique<plan::AttentionT>();
-  second.attention->softmax = 1;
-  second.attention->scale = 0.25F, second.attention->causal = true;
-  maker.contract({.name = "o", .location = "", .work = ""}, std::move(second));
-  maker.setResult(result, o);
-  if (keepsQueries)
-    maker.setResult(kept, q);
-  return maker.finish();
-}
+using test::attentionPlan, test::kB, test::kD, test::kH, test::kK, test::kQ;
 
 plan::ContractT &endOf(PlanT &plan) { return *plan.commands[2]->action.AsContract(); }
 plan::ContractT &scoresOf(PlanT &plan) { return *plan.commands[0]->action.AsContract(); }
@@ -175,10 +118,12 @@ const Case kCases[] = {
        auto command = std::make_unique<plan::CommandT>();
        command->name = "look";
        command->action.Set(copy);
+       command->origins.emplace_back(0, 1, 0, -1, 0);
        p.lanes[0]->commands.push_back(uint32_t(p.commands.size()));
        p.commands.push_back(std::move(command));
      },
-     "command #3 \"look\" reads buffer b5 \"p\", which only the attention of command #2 \"o\" may"},
+     "command #3 \"look\" reads as operand 0 what command #1 \"softmax\" makes, which only the attention of "
+     "command #2 \"o\" may"},
 };
 
 INSTANTIATE_TEST_SUITE_P(All, AttentionFaults, testing::ValuesIn(kCases),

@@ -133,7 +133,7 @@ TEST_P(VerifierRule, RejectsAPlanThatBreaksIt) {
 std::string nameOf(const testing::TestParamInfo<Case> &info) { return info.param.name; }
 
 const Case tables[] = {
-    {"Version", training, [](PlanT &p) { p.version = 11; }, "version is 11, expected 20"},
+    {"Version", training, [](PlanT &p) { p.version = 11; }, "version is 11, expected 21"},
     {"Images", training, [](PlanT &p) { addImage(p, ImageKind::elf).bytes.resize((1 << 28) + 1); },
      "images have 268435457 bytes, expected at most 268435456"},
     {"ImageKind", training, [](PlanT &p) { addImage(p, ImageKind(7)); },
@@ -491,7 +491,7 @@ const Case commands[] = {
          p.commands.push_back(std::make_unique<plan::CommandT>(*p.commands[0]));
        }
      },
-     "command #279 \"matmul\" brings the ranges of all contractions above 16777216"},
+     "command #279 \"matmul\" brings the ranges of all commands above 16777216"},
     {"ContractWritesTwice", contractPlan,
      [](PlanT &p) { contractOf(p).batch = {plan::BatchDim(2, 12, 0, 14)}; },
      "command #0 \"matmul\" writes elements of c more than once"},
