@@ -87,7 +87,8 @@ void BlockUpdates::completed(uint32_t worker, const GradientKey &key, Block &blo
   sender.received = key.step + 1;
   sender.partial.reset();
   sender.order = PieceOrder();
-  block.ready.push_back(key);
+  auto place = isSync() ? std::ranges::lower_bound(block.ready, key) : block.ready.end();
+  block.ready.insert(place, key);
   if (isSync())
     out.send(members.at(worker).stream, acknowledgeOf(key.step, key.block));
   advance(key.block, block);
@@ -95,10 +96,14 @@ void BlockUpdates::completed(uint32_t worker, const GradientKey &key, Block &blo
 
 std::vector<uint32_t> BlockUpdates::awaited(const Block &block) const {
   std::vector<uint32_t> result;
-  for (const auto &[worker, member] : members)
-    if (members.isExpected(worker, block.version) &&
-        std::ranges::none_of(block.ready, [&](const GradientKey &key) { return key.worker == worker; }))
+  auto next = block.ready.begin(); // both are in the order of workers
+  for (const auto &[worker, member] : members) {
+    while (next != block.ready.end() && next->worker < worker)
+      ++next;
+    bool there = next != block.ready.end() && next->worker == worker;
+    if (!there && members.isExpected(worker, block.version))
       result.push_back(worker);
+  }
   return result;
 }
 
@@ -113,7 +118,6 @@ void BlockUpdates::advance(uint32_t number, Block &block) {
   size_t count = isSync() ? block.ready.size() : 1;
   block.updating.assign(block.ready.begin(), block.ready.begin() + int64_t(count));
   block.ready.erase(block.ready.begin(), block.ready.begin() + int64_t(count));
-  std::ranges::sort(block.updating);
   out.actions.emplace_back(
       UpdateBlock{number, block.updating.front().step, block.updating, 1.0 / double(count)});
 }

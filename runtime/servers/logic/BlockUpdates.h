@@ -70,7 +70,7 @@ private:
   struct Block {
     uint64_t version = 0;
     std::vector<GradientKey> updating; ///< what the running update adds up
-    std::deque<GradientKey> ready;     ///< what has come; of sync all of step `version`
+    std::deque<GradientKey> ready; ///< what has come; of sync all of step `version`, in the order of workers
     std::map<uint32_t, Sender> senders;
     std::deque<Waiting> waiting;
   };

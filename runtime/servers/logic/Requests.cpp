@@ -1,30 +1,31 @@
 #include "runtime/servers/logic/Requests.h"
 
-#include <algorithm>
-
 namespace epl::runtime::servers {
 
 bool Requests::add(const Request &request) {
-  if (find(request.block, request.state))
+  if (!numbers.emplace(std::pair(request.block, request.state), count).second)
     return false;
-  list.push_back(request);
+  list.emplace(count++, request);
   return true;
 }
 
 Request *Requests::find(uint32_t block, int32_t state) {
-  auto found =
-      std::ranges::find_if(list, [&](const Request &r) { return r.block == block && r.state == state; });
-  return found == list.end() ? nullptr : &*found;
+  auto found = numbers.find({block, state});
+  return found == numbers.end() ? nullptr : &list.at(found->second);
 }
 
-void Requests::erase(const Request &request) { list.erase(list.begin() + (&request - list.data())); }
+void Requests::erase(const Request &request) {
+  auto found = numbers.find({request.block, request.state});
+  list.erase(found->second);
+  numbers.erase(found);
+}
 
 void Requests::restart() {
-  for (Request &request : list)
+  for (auto &[number, request] : list)
     request.order = PieceOrder();
 }
 
-std::vector<Message> Requests::frames(size_t from) const {
+std::vector<Message> Requests::frames(uint64_t from) const {
   std::vector<Message> result;
   frames::PullRequestT pulls;
   auto flush = [&] {
@@ -32,15 +33,16 @@ std::vector<Message> Requests::frames(size_t from) const {
       result.emplace_back(pulls);
     pulls.blocks.clear();
   };
-  for (size_t i = from; i < list.size(); ++i) {
-    if (list[i].state == -1) {
-      pulls.blocks.emplace_back(list[i].least, list[i].block);
+  for (auto next = list.lower_bound(from); next != list.end(); ++next) {
+    const Request &request = next->second;
+    if (request.state == -1) {
+      pulls.blocks.emplace_back(request.least, request.block);
       if (pulls.blocks.size() == maxPulledBlocks)
         flush();
       continue;
     }
     frames::FetchT fetch;
-    fetch.block = list[i].block, fetch.state = list[i].state, fetch.least = list[i].least;
+    fetch.block = request.block, fetch.state = request.state, fetch.least = request.least;
     result.emplace_back(fetch);
   }
   flush();

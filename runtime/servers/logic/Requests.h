@@ -6,6 +6,8 @@
 #include "runtime/servers/protocol/Pieces.h"
 
 #include <cstdint>
+#include <map>
+#include <utility>
 #include <vector>
 
 namespace epl::runtime::servers {
@@ -26,16 +28,19 @@ public:
   void erase(const Request &request);
 
   bool empty() const { return list.empty(); }
-  size_t size() const { return list.size(); }
-  const Request &front() const { return list.front(); }
+  const Request &front() const { return list.begin()->second; }
+  /// The number that the next one gets.
+  uint64_t next() const { return count; }
 
   /// Pieces begin anew, on another stream.
   void restart();
   /// The frames for all from number `from` on: those of parameters in as few as possible.
-  std::vector<Message> frames(size_t from) const;
+  std::vector<Message> frames(uint64_t from) const;
 
 private:
-  std::vector<Request> list; ///< in the order in which they were made
+  std::map<uint64_t, Request> list; ///< by number, in the order in which they were made
+  std::map<std::pair<uint32_t, int32_t>, uint64_t> numbers; ///< by block and state
+  uint64_t count = 0;
 };
 
 } // namespace epl::runtime::servers

@@ -16,8 +16,8 @@
 
 namespace epl::runtime::servers {
 
-/// One server of a job. Workers greet it on streams of theirs, worker 0 sets it up; then it takes gradients,
-/// updates blocks and answers pulls until all workers have said goodbye.
+/// One server of a job, whose calls are made one at a time. Workers greet it on streams of theirs, worker 0
+/// sets it up; then it takes gradients, updates blocks and answers pulls until all workers have said goodbye.
 class ServerLogic {
 public:
   using Actions = std::vector<ServerAction>;

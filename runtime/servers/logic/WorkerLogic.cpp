@@ -119,7 +119,7 @@ void WorkerLogic::request(uint32_t server, uint64_t step, uint32_t block, int32_
 }
 
 /// Sends what is asked for from request number `from` on.
-void WorkerLogic::sendRequests(uint32_t server, size_t from) {
+void WorkerLogic::sendRequests(uint32_t server, uint64_t from) {
   if (!isOpen(servers[server]))
     return;
   for (const Message &message : servers[server].requests.frames(from))
@@ -130,10 +130,10 @@ WorkerLogic::Actions WorkerLogic::pull(uint64_t step, std::span<const uint32_t> 
   if (ended)
     return {};
   requireRunning("pulls");
-  std::vector<size_t> from;
+  std::vector<uint64_t> from;
   from.reserve(servers.size());
   for (const Server &server : servers)
-    from.push_back(server.requests.size());
+    from.push_back(server.requests.next());
   for (uint32_t block : blocks)
     request(job->blocks[block].server, step, block, -1);
   for (uint32_t server = 0; server < servers.size(); ++server)
@@ -147,7 +147,7 @@ WorkerLogic::Actions WorkerLogic::fetch(uint64_t step, uint32_t block, int32_t s
   requireRunning("fetches a state");
   uint32_t server = job->blocks[block].server;
   request(server, step, block, state);
-  sendRequests(server, servers[server].requests.size() - 1);
+  sendRequests(server, servers[server].requests.next() - 1);
   return take();
 }
 

@@ -34,7 +34,8 @@ struct WorkerOptions {
   Timing timing = {};
 };
 
-/// One worker of a job. It greets all servers, pulls and pushes blocks step after step, and says goodbye.
+/// One worker of a job, whose calls are made one at a time. It greets all servers, pulls and pushes blocks
+/// step after step, and says goodbye.
 class WorkerLogic {
 public:
   using Actions = std::vector<WorkerAction>;
@@ -102,7 +103,7 @@ private:
   void resume(uint32_t server);
   uint64_t leastOf(uint64_t step, uint32_t block) const;
   void request(uint32_t server, uint64_t step, uint32_t block, int32_t state);
-  void sendRequests(uint32_t server, size_t from);
+  void sendRequests(uint32_t server, uint64_t from);
   void sendNext(uint32_t block);
   void sendGradient(uint32_t block, const Gradients::Entry &entry);
   void leaveIfDone();
