@@ -14,24 +14,20 @@ static bool mentions(ShardingAttr sharding, StringRef axis) {
   return sharding && (sharding.getDimOf(axis) >= 0 || llvm::is_contained(sharding.getPartialAxes(), axis));
 }
 
-static int64_t getNumElements(Value value) {
-  if (auto dist = dyn_cast<DistType>(value.getType()))
-    return dist.getGlobal().getNumElements();
-  auto tensor = dyn_cast<RankedTensorType>(value.getType());
-  return tensor ? tensor.getNumElements() : 1;
+/// The results that update a state.
+static SmallVector<unsigned> getUpdates(func::FuncOp function) {
+  return llvm::filter_to_vector(llvm::seq(function.getNumResults()), [&](unsigned result) {
+    return getUpdatedArgument(function, result) != nullptr;
+  });
 }
 
 OwnerGroups::OwnerGroups(func::FuncOp function, MeshOp mesh, StringRef axis)
-    : function(function), body(function.front()), loops(body), axis(axis) {
+    : function(function), body(function.front()), loops(body), axis(axis), results(getUpdates(function)),
+      classes(
+          function, results, [&](Operation &op) { return isCandidate(op); },
+          [&](const llvm::BitVector &which) { return mayHaveOneOwner(which); }) {
   for (auto [position, op] : llvm::enumerate(body))
     positions[&op] = int64_t(position);
-  for (unsigned result = 0; result < function.getNumResults(); ++result)
-    if (getUpdatedArgument(function, result)) {
-      results.push_back(result);
-      classes.insert(result);
-    }
-  findTensors();
-  connect();
   assign();
   collect();
   findHeld();
@@ -68,30 +64,6 @@ bool OwnerGroups::isCandidate(Operation &op) const {
 // Which states belong together
 //===----------------------------------------------------------------------===//
 
-/// Follows tensors from arguments on. What is made of numbers alone, such as a rate for each element, is
-/// none.
-void OwnerGroups::findTensors() {
-  auto add = [&](Value value) {
-    if (getNumElements(value) > 1)
-      tensors.insert(value);
-  };
-  llvm::for_each(body.getArguments(), add);
-  for (Operation &op : body.without_terminator())
-    if (llvm::any_of(getUsedValues(&op), [&](Value value) { return tensors.contains(value); }))
-      llvm::for_each(op.getResults(), add);
-}
-
-bool OwnerGroups::makesTensor(Operation &op) const {
-  return llvm::any_of(op.getResults(), [&](Value value) { return tensors.contains(value); });
-}
-
-/// Whether each of these states is one number.
-bool OwnerGroups::isSmall(const llvm::BitVector &which) const {
-  return llvm::all_of(which.set_bits(), [&](unsigned index) {
-    return getNumElements(getUpdatedArgument(function, results[index])) == 1;
-  });
-}
-
 /// Whether no two of these states are said to have different owners.
 bool OwnerGroups::mayHaveOneOwner(const llvm::BitVector &which) const {
   std::optional<int64_t> owner;
@@ -106,46 +78,6 @@ bool OwnerGroups::mayHaveOneOwner(const llvm::BitVector &which) const {
   }
   return true;
 }
-
-/// Joins the states that an op of the optimizer leads to by tensors.
-void OwnerGroups::connect() {
-  struct Leads {
-    llvm::BitVector all, byTensors; ///< of `results`
-    bool others = false;            ///< other results, or work that is no candidate
-  };
-  DenseMap<Operation *, Leads> found;
-  DenseMap<unsigned, unsigned> indices;
-  for (auto [index, result] : llvm::enumerate(results))
-    indices[result] = index;
-  for (Operation &op : llvm::reverse(body.without_terminator())) {
-    if (!isCandidate(op))
-      continue;
-    Leads leads{llvm::BitVector(results.size()), llvm::BitVector(results.size())};
-    for (OpOperand &use : op.getUses()) {
-      Operation *user = body.findAncestorOpInBlock(*use.getOwner());
-      auto index = indices.find(use.getOperandNumber());
-      if (isa<func::ReturnOp>(user) && index != indices.end()) {
-        leads.all.set(index->second);
-        leads.byTensors.set(index->second);
-      } else if (auto next = found.find(user); next != found.end()) {
-        leads.all |= next->second.all;
-        leads.others |= next->second.others;
-        leads.byTensors |= next->second.byTensors;
-      } else {
-        leads.others = true;
-      }
-    }
-    bool joins = makesTensor(op) || (!leads.others && isSmall(leads.all) && mayHaveOneOwner(leads.all));
-    if (!joins)
-      leads.byTensors.reset();
-    int first = leads.byTensors.find_first();
-    for (unsigned index : leads.byTensors.set_bits())
-      classes.unionSets(results[first], results[index]);
-    found[&op] = std::move(leads);
-  }
-}
-
-unsigned OwnerGroups::findGroup(unsigned result) const { return classes.getLeaderValue(result); }
 
 //===----------------------------------------------------------------------===//
 // Which work is a group's alone
@@ -168,7 +100,7 @@ std::optional<unsigned> OwnerGroups::findCommonGroup(Value value) const {
     std::optional<unsigned> group;
     if (isa<func::ReturnOp>(user)) {
       if (getUpdatedArgument(function, use.getOperandNumber()))
-        group = findGroup(use.getOperandNumber());
+        group = classes.find(use.getOperandNumber());
     } else if (auto leader = leaders.find(user); leader != leaders.end()) {
       group = leader->second;
     }
@@ -227,7 +159,7 @@ std::optional<unsigned> OwnerGroups::findReader(AllReduceOp sum) const {
 
 /// Whether an op makes what a group's gradient may be: a tensor, or for states that are numbers no constant.
 bool OwnerGroups::makesGradient(Operation *op, bool isOfNumbers) const {
-  return isOfNumbers ? !isFree(op) && !isa<AxisIndexOp>(op) : makesTensor(*op);
+  return isOfNumbers ? !isFree(op) && !isa<AxisIndexOp>(op) : classes.makesTensor(*op);
 }
 
 /// What `epl.owner` of the state that a result updates says.
@@ -240,7 +172,7 @@ static std::optional<int64_t> getSaidOwner(func::FuncOp function, unsigned resul
 /// The same for the first state of a class that has it.
 std::optional<int64_t> OwnerGroups::findSaidOwner(unsigned leader) const {
   for (unsigned result : results)
-    if (auto owner = findGroup(result) == leader ? getSaidOwner(function, result) : std::nullopt)
+    if (auto owner = classes.find(result) == leader ? getSaidOwner(function, result) : std::nullopt)
       return owner;
   return std::nullopt;
 }
@@ -254,19 +186,19 @@ void OwnerGroups::collect() {
       continue;
     llvm::BitVector own(results.size());
     for (auto [index, result] : llvm::enumerate(results))
-      if (findGroup(result) == leader->second)
+      if (classes.find(result) == leader->second)
         own.set(index);
     Operation *&last = gradients[leader->second];
     for (Value value : getUsedValues(&op))
       if (Operation *maker = skipCasts(value).getDefiningOp();
-          maker && !leaders.contains(maker) && makesGradient(maker, isSmall(own)))
+          maker && !leaders.contains(maker) && makesGradient(maker, classes.isSmall(own)))
         last = last && positions.at(last) > positions.at(maker) ? last : maker;
   }
   gradients.remove_if([&](const auto &each) { return !each.second && !findSaidOwner(each.first); });
   auto order = gradients.takeVector();
   auto key = [&](const auto &each) { // where two groups have one gradient, the order of their results
     const auto *first =
-        llvm::find_if(results, [&](unsigned result) { return findGroup(result) == each.first; });
+        llvm::find_if(results, [&](unsigned result) { return classes.find(result) == each.first; });
     return std::pair(each.second ? positions.at(each.second) : -1, *first);
   };
   llvm::sort(order, [&](const auto &a, const auto &b) { return key(a) < key(b); });
@@ -275,7 +207,7 @@ void OwnerGroups::collect() {
     groups.push_back({{}, gradient, findSaidOwner(leader), 0});
   }
   for (unsigned result : results)
-    if (auto number = numbers.find(findGroup(result)); number != numbers.end() && getNewValue(result))
+    if (auto number = numbers.find(classes.find(result)); number != numbers.end() && getNewValue(result))
       groups[number->second].results.push_back(result);
 }
 
@@ -315,8 +247,8 @@ void OwnerGroups::findHeld() {
       if (isHeld)
         heldByOwner.insert(result);
       else
-        group.numElements += getNumElements(state);
-      all += getNumElements(state);
+        group.numElements += countElements(state);
+      all += countElements(state);
     }
     if (group.numElements == 0)
       group.numElements = all;

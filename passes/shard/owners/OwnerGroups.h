@@ -1,25 +1,20 @@
 //===- OwnerGroups.h - What of the optimizer belongs together ---*- C++ -*-===//
 //
-// States belong together if one op of the optimizer leads to the new values of both: a parameter and its
-// moments. Such a group can be given to one device, with all work that leads to nothing else:
+// A parameter and what the optimizer keeps of it are a group (StateGroups.h). It can be given to one device,
+// with all work that leads to nothing else:
 //
 //     gradient ── momentum ──┬── new momentum        one group, all of it owned
 //                 parameter ─┴── new parameter
 //     count ── count + 1 ── rates ── (all groups)     leads to many: on every device
 //     gradients ── norm ── scale ── (all groups)
 //
-// A number, such as a norm of all gradients, makes no two states one group, nor does a tensor of one number:
-// a tensor that is made of tensors has to lead to both. What is sharded or pending over the axis has no
-// owner: it is computed by all.
+// What is sharded or pending over the axis has no owner: it is computed by all.
 //
 //===----------------------------------------------------------------------===//
 #pragma once
 
-#include "dialect/Loops.h"
+#include "passes/shard/analysis/StateGroups.h"
 
-#include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "llvm/ADT/BitVector.h"
-#include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
 
 namespace mlir::epl {
@@ -55,13 +50,8 @@ public:
 private:
   bool isCandidate(Operation &op) const;
   bool mentionsAxis(Value value) const;
-  bool isSmall(const llvm::BitVector &results) const;
-  bool mayHaveOneOwner(const llvm::BitVector &results) const;
-  void findTensors();
-  bool makesTensor(Operation &op) const;
+  bool mayHaveOneOwner(const llvm::BitVector &which) const;
   bool makesGradient(Operation *op, bool isOfNumbers) const;
-  void connect();
-  unsigned findGroup(unsigned result) const;
   std::optional<unsigned> findCommonGroup(Operation &op) const;
   std::optional<unsigned> findCommonGroup(Value value) const;
   bool isNewValue(Value value) const;
@@ -78,9 +68,8 @@ private:
   Loops loops;
   StringRef axis;
   DenseMap<Operation *, int64_t> positions;
-  DenseSet<Value> tensors;       ///< values whose elements differ, as far as that is seen
   SmallVector<unsigned> results; ///< that update a state
-  llvm::EquivalenceClasses<unsigned> classes;
+  StateGroups classes;
   DenseMap<Operation *, unsigned> leaders;     ///< of the class whose work an op is
   llvm::MapVector<unsigned, unsigned> numbers; ///< of groups, by the leader of their class
   SmallVector<OwnerGroup> groups;
