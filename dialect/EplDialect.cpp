@@ -2,6 +2,7 @@
 
 #include "dialect/Channels.h"
 #include "dialect/Epl.h"
+#include "dialect/Servers.h"
 #include "dialect/Stages.h"
 
 #include "mlir/IR/Builders.h"
@@ -35,6 +36,8 @@ LogicalResult EplDialect::verifyOperationAttribute(Operation *op, NamedAttribute
     return op->emitOpError() << "attribute \"" << name << "\" is not an #epl.machine of a module or mesh";
   if (name == kStagesAttr)
     return verifyStages(op, value);
+  if (name == kServersAttr && !(isa<DictionaryAttr>(value) && isa<ModuleOp>(op)))
+    return op->emitOpError() << "attribute \"" << name << "\" is not a dictionary of a module";
   if (name == kWorkAttr && !isa<WorkAttr>(value))
     return op->emitOpError() << "attribute \"" << name << "\" is not an #epl.work";
   if ((name == kPerMicroBatchAttr || name == kCheckpointAttr) && !isa<UnitAttr>(value))
@@ -163,7 +166,7 @@ LogicalResult EplDialect::verifyRegionArgAttribute(Operation *op, unsigned regio
     auto role = dyn_cast<StringAttr>(value);
     if (!role || !llvm::is_contained({"state", "batch", "constant"}, role.getValue()))
       return reject("\"state\", \"batch\" or \"constant\"");
-  } else if (llvm::is_contained({kBatchDimAttr, kPositionAttr, kChannelAttr, kOwnerAttr}, name) &&
+  } else if (llvm::is_contained({kBatchDimAttr, kPositionAttr, kChannelAttr, kOwnerAttr, kPullAttr}, name) &&
              !isI64(value)) {
     return reject("an integer of type i64");
   } else if (name == kNameAttr && !isa<StringAttr>(value)) {
@@ -181,7 +184,7 @@ LogicalResult EplDialect::verifyRegionArgAttribute(Operation *op, unsigned regio
   const StringRef known[] = {kRoleAttr,     kBatchDimAttr,    kNameAttr,        kHiddenAttr,
                              kShardingAttr, kCallerShapeAttr, kCallerPartsAttr, kCallerRowsAttr,
                              kPositionAttr, kChannelAttr,     kMessagesAttr,    kArrivesAttr,
-                             kOwnerAttr};
+                             kOwnerAttr,    kPullAttr};
   if (!llvm::is_contained(known, name))
     return op->emitOpError() << "argument " << index << " has an unknown attribute \"" << name
                              << "\", expected one of " << ArrayRef(known);
@@ -206,11 +209,15 @@ LogicalResult EplDialect::verifyRegionResultAttribute(Operation *op, unsigned re
   if (name == kCallerPartsAttr && !isListOfArrays(attr.getValue()))
     return op->emitOpError() << "attribute \"" << name << "\" of result " << index
                              << " is not a list of arrays of i64";
+  if (name == kPushAttr && !isa<DenseI64ArrayAttr>(attr.getValue()))
+    return op->emitOpError() << "attribute \"" << name << "\" of result " << index
+                             << " is not an array of i64";
   if (name == kWantedAttr && !isa<ShardingAttr>(attr.getValue()))
     return op->emitOpError() << "attribute \"" << name << "\" of result " << index
                              << " is not an #epl.sharding";
-  const StringRef known[] = {kUpdatesAttr,    kNameAttr,     kHiddenAttr,  kCallerShapeAttr, kCallerPartsAttr,
-                             kCallerRowsAttr, kPositionAttr, kChannelAttr, kMessagesAttr,    kWantedAttr};
+  const StringRef known[] = {kUpdatesAttr,     kNameAttr,       kHiddenAttr,   kCallerShapeAttr,
+                             kCallerPartsAttr, kCallerRowsAttr, kPositionAttr, kChannelAttr,
+                             kMessagesAttr,    kWantedAttr,     kPushAttr};
   if (!llvm::is_contained(known, name))
     return op->emitOpError() << "result " << index << " has an unknown attribute \"" << name
                              << "\", expected one of " << ArrayRef(known);

@@ -10,6 +10,7 @@
 
 #include "dialect/Bytes.h"
 #include "dialect/Loops.h"
+#include "dialect/Servers.h"
 #include "dialect/Sharding.h"
 #include "dialect/Stages.h"
 #include "passes/annotate/Passes.h"
@@ -107,8 +108,9 @@ static LogicalResult verifyArrival(func::FuncOp func, unsigned index) {
 
 /// Arguments and results have no attributes that passes write.
 static LogicalResult verifyWritten(func::FuncOp func, DictionaryAttr attrs, const Twine &described) {
-  for (StringRef name : {EplDialect::kCallerShapeAttr, EplDialect::kCallerPartsAttr,
-                         EplDialect::kCallerRowsAttr, EplDialect::kPositionAttr, EplDialect::kChannelAttr})
+  for (StringRef name :
+       {EplDialect::kCallerShapeAttr, EplDialect::kCallerPartsAttr, EplDialect::kCallerRowsAttr,
+        EplDialect::kPositionAttr, EplDialect::kChannelAttr, kPullAttr, kPushAttr})
     if (attrs && attrs.contains(name))
       return emitError(func.getLoc()) << described << " has \"" << name << "\", which passes write";
   return success();

@@ -42,6 +42,9 @@ inline llvm::cl::ValuesClass getGradientTypes() {
                           clEnumValN(GradientType::bf16, "bf16", "rounded to bf16"));
 }
 
+/// Whose part of a step is made where servers hold the parameters.
+enum class ServerRole { worker, server };
+
 #define GEN_PASS_DECL
 #include "passes/shard/Passes.h.inc"
 

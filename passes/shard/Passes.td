@@ -2,6 +2,7 @@
 #ifndef EPL_SHARD_PASSES
 #define EPL_SHARD_PASSES
 
+include "passes/shard/servers/Passes.td"
 include "passes/shard/microbatch/Passes.td"
 include "passes/shard/stages/Passes.td"
 include "passes/shard/prepare/Passes.td"

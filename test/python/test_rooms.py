@@ -37,6 +37,7 @@ ROOMS = {
         "localize": ["analysis"],
         "microbatch": ["analysis", "localize", "place", "prepare"],
         "stages": ["analysis", "explain", "localize", "place"],
+        "servers": ["analysis", "place"],
         "tasks": ["analysis"],
         "ops": ["analysis", "prepare", "localize"],
     },

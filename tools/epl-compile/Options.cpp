@@ -6,6 +6,7 @@
 #include "tools/PassLogs.h"
 #include "tools/Tool.h"
 #include "tools/epl-compile/PassOptions.h"
+#include "tools/epl-compile/Roles.h"
 
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
@@ -26,6 +27,8 @@ std::string Options::getPlanFile(StringRef input) const {
 }
 
 std::string Options::describe() const {
+  if (!part.empty())
+    return part;
   std::string text = "--devices=" + devices.str() + (isForGpus() ? " --gpu=" + gpu : " --cpu=" + cpu);
   if (lineInfo)
     text += " --line-info";
@@ -75,7 +78,7 @@ std::string Options::describe() const {
     text += " --amp=o" + std::to_string(int(amp));
   if (reference)
     text += " --reference";
-  return text;
+  return text + describeRole(*this);
 }
 
 static Devices parseDevices(const std::string &text) {
@@ -133,6 +136,7 @@ static void checkUsage(const Options &options) {
                                                std::to_string(int(options.zero)) + "): expected one of both");
   if (options.autoParallel && options.numStages == 0)
     throw CLI::ValidationError("--auto-parallel", "needs --num-stages, into how many stages a step is cut");
+  checkRole(options);
   if (options.inputs.size() > 1 && !options.reproducer.empty())
     throw CLI::ValidationError(kReproducerOption, "keeps a phase of one step, found several steps");
   if (llvm::sys::fs::equivalent(options.inputs.front(), options.reproducer))
@@ -150,9 +154,9 @@ static void checkUsage(const Options &options) {
 
 /// What is compiled, for which devices, and what is written.
 static void addGoals(CLI::App &app, Options &options) {
-  const std::map<std::string, Stage> stages = {{"input", Stage::input}, {"global", Stage::global},
-                                               {"local", Stage::local}, {"kernel", Stage::kernel},
-                                               {"ptx", Stage::ptx},     {"plan", Stage::plan}};
+  const std::map<std::string, Stage> stages = {
+      {"input", Stage::input},   {"roles", Stage::roles}, {"global", Stage::global}, {"local", Stage::local},
+      {"kernel", Stage::kernel}, {"ptx", Stage::ptx},     {"plan", Stage::plan}};
   const std::map<std::string, Kernels> kernels = {{"vectorized", Kernels::vectorized},
                                                   {"loops", Kernels::loops}};
   app.add_option("inputs", options.inputs,
@@ -168,7 +172,8 @@ static void addGoals(CLI::App &app, Options &options) {
       ->type_name("DEVICES");
   app.add_option(
          "--emit", options.stage,
-         "print the program after a phase instead of writing a plan: input (as it came), global (whole "
+         "print the program after a phase instead of writing a plan: input (as it came), roles (as JSON "
+         "what workers and servers have of it, where these hold the parameters), global (whole "
          "tensors with their shardings, a listing for reading), local (what a device computes), kernel, ptx "
          "(the code of its kernels, for GPUs)")
       ->transform(tool::isOneOf(stages))
@@ -348,6 +353,7 @@ void mlir::epl::addOptions(CLI::App &app, Options &options) {
   addParallelism(app, options);
   addCommunication(app, options);
   addMemory(app, options);
+  addRoleOptions(app, options);
   addReports(app, options);
   app.footer(kMlirOptionsHelp);
   app.parse_complete_callback([&options] { checkUsage(options); });

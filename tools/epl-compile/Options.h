@@ -9,8 +9,11 @@
 
 namespace mlir::epl {
 
-/// Where a compilation may stop and print the module instead.
-enum class Stage { input, global, local, kernel, ptx, plan };
+/// Where a compilation may stop and print the module instead, or, at `roles`, who has what of it.
+enum class Stage { input, roles, global, local, kernel, ptx, plan };
+
+/// Whose part of the step is compiled where servers hold the parameters; else the whole.
+enum class Role { whole, worker, server };
 
 /// Mixed precision: none, or contractions of bf16 that add up in f32.
 enum class AmpLevel { off, o1 };
@@ -51,6 +54,12 @@ struct Options {
   uint32_t numCommunicators = 1; ///< collectives of the same devices that may be under way at a time
   bool offload = false;          ///< states are in memory of the host, whence devices copy them
   bool offloadResults = false;   ///< with that, results are, too
+  Role role = Role::whole;
+  int64_t servers = 1;         ///< that share parameters
+  int64_t minBlockSize = 8192; ///< elements of a block at least, of a parameter that has them
+  bool slice = true;           ///< parameters are cut into blocks
+  std::string program;         ///< of servers, the one to compile; empty: all
+  std::string part;            ///< what made the step, if it is a program of servers: for `describe`
   AmpLevel amp = AmpLevel::off;
   std::string cpu = "host";
   std::string gpu = "sm_80"; ///< if devices are GPUs
@@ -63,6 +72,10 @@ struct Options {
 
   /// The plan file of an input: `output`, or a file in that folder.
   std::string getPlanFile(llvm::StringRef input) const;
+  /// Whether what servers do is compiled, or said.
+  bool isOfServers() const { return role == Role::server || stage == Stage::roles; }
+  /// Whether the plans of all programs of servers are written to the folder `output`.
+  bool writesPrograms() const { return role == Role::server && program.empty() && stage != Stage::roles; }
   bool isForGpus() const { return devices.kind == "cuda"; }
   /// Those that a plan depends on, as arguments: a plan says how it was made.
   std::string describe() const;

@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialect/MachineFile.h"
-#include "dialect/SourceLocation.h"
 #include "passes/annotate/Passes.h"
 #include "passes/emit/BuildPlan.h"
 #include "passes/kernel/Passes.h"
@@ -19,9 +18,11 @@
 #include "tools/PassLogs.h"
 #include "tools/Tool.h"
 #include "tools/epl-compile/CrashReport.h"
+#include "tools/epl-compile/Diagnostics.h"
 #include "tools/epl-compile/Options.h"
 #include "tools/epl-compile/PassOptions.h"
 #include "tools/epl-compile/Progress.h"
+#include "tools/epl-compile/Roles.h"
 #include "tools/epl-compile/StepFile.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -34,7 +35,6 @@
 #include "mlir/Parser/Parser.h"
 #include "mlir/Support/Timing.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/SourceMgr.h"
 
 using namespace mlir;
 using namespace mlir::epl;
@@ -112,42 +112,51 @@ LogicalResult setMeshMachines(ModuleOp module, const Options &options) {
   return success();
 }
 
-/// Runs the phases up to `options.stage`. MLIR's own verifier looks at what a phase leaves, not at what each
-/// of its passes does: it would take a third of the time. Tests run it behind every pass.
+/// Runs the passes of a phase. MLIR's own verifier looks at what the phase leaves, not at what each of its
+/// passes does: it would take a third of the time. Tests run it behind every pass.
+LogicalResult runPhase(ModuleOp module, const Options &options, Reports &reports, Progress::Phase phase,
+                       const char *name, function_ref<void(OpPassManager &)> build) {
+  TimingScope timing = reports.begin(phase, name);
+  PassManager pm(module.getContext());
+  build(pm);
+  if (phase != Progress::Phase::codegen) // which counts its kernels
+    reports.progress.watch(pm);
+  applyMlirOptions(pm);
+  pm.enableTiming(timing);
+  pm.enableVerifier(false);
+  Reproducer reproducer(options.reproducer, name);
+  if (failed(reproducer.begin(pm, module)))
+    return failure();
+  return reproducer.end(success(succeeded(pm.run(module)) && succeeded(verify(module))));
+}
+
+/// Adds the annotate phase; with a role what makes that part of the step.
+void buildAnnotate(OpPassManager &pm, const Options &options) {
+  AnnotateOptions annotateOptions;
+  annotateOptions.devices = options.devices.count;
+  annotateOptions.colocate = options.colocate;
+  annotateOptions.numStages = options.numStages;
+  annotateOptions.lowerPrecision = options.amp == AmpLevel::o1;
+  annotateOptions.explainPrecision = options.explainPrecision;
+  if (options.autoParallel) {
+    annotateOptions.findStages = options.numStages;
+    annotateOptions.numStages = 0;
+  }
+  setStageMeshes(annotateOptions, options);
+  if (options.reference)
+    pm.addPass(createStripPass());
+  buildAnnotatePipeline(pm, annotateOptions);
+  if (options.role == Role::worker || options.isOfServers())
+    pm.addPass(createRolePass(options));
+}
+
+/// Runs the phases up to `options.stage`.
 LogicalResult runPhases(ModuleOp module, const Options &options, Reports &reports) {
   auto run = [&](Stage stage, Progress::Phase phase, const char *name,
                  function_ref<void(OpPassManager &)> build) -> LogicalResult {
-    if (stage > options.stage)
-      return success();
-    TimingScope timing = reports.begin(phase, name);
-    PassManager pm(module.getContext());
-    build(pm);
-    if (phase != Progress::Phase::codegen) // which counts its kernels
-      reports.progress.watch(pm);
-    applyMlirOptions(pm);
-    pm.enableTiming(timing);
-    pm.enableVerifier(false);
-    Reproducer reproducer(options.reproducer, name);
-    if (failed(reproducer.begin(pm, module)))
-      return failure();
-    return reproducer.end(success(succeeded(pm.run(module)) && succeeded(verify(module))));
+    return stage > options.stage ? success() : runPhase(module, options, reports, phase, name, build);
   };
-  auto annotate = [&](OpPassManager &pm) {
-    AnnotateOptions annotateOptions;
-    annotateOptions.devices = options.devices.count;
-    annotateOptions.colocate = options.colocate;
-    annotateOptions.numStages = options.numStages;
-    annotateOptions.lowerPrecision = options.amp == AmpLevel::o1;
-    annotateOptions.explainPrecision = options.explainPrecision;
-    if (options.autoParallel) {
-      annotateOptions.findStages = options.numStages;
-      annotateOptions.numStages = 0;
-    }
-    setStageMeshes(annotateOptions, options);
-    if (options.reference)
-      pm.addPass(createStripPass());
-    buildAnnotatePipeline(pm, annotateOptions);
-  };
+  auto annotate = [&](OpPassManager &pm) { buildAnnotate(pm, options); };
   auto shard = [&](OpPassManager &pm) {
     ShardOptions shardOptions;
     shardOptions.explainSplit = options.explainSplit;
@@ -195,35 +204,6 @@ LogicalResult runPhases(ModuleOp module, const Options &options, Reports &report
                  succeeded(run(Stage::ptx, Phase::codegen, "codegen", codegen)));
 }
 
-/// Prints errors, warnings and their notes at the user's lines, not at those of libraries that these call.
-class UserDiagnosticHandler : public SourceMgrDiagnosticHandler {
-public:
-  UserDiagnosticHandler(llvm::SourceMgr &sources, MLIRContext *context)
-      : SourceMgrDiagnosticHandler(sources, context) {
-    setHandler([this](Diagnostic &diagnostic) {
-      Diagnostic shown(getUserLocation(diagnostic.getLocation()), diagnostic.getSeverity());
-      shown << diagnostic.str();
-      for (Diagnostic &note : diagnostic.getNotes())
-        shown.attachNote(getUserLocation(note.getLocation())) << note.str();
-      emitDiagnostic(shown);
-    });
-  }
-};
-
-/// Prints a remark, which explains and needs no source text below it, as lines "FILE:LINE: remark: ...".
-LogicalResult printRemark(Diagnostic &diagnostic) {
-  if (diagnostic.getSeverity() != DiagnosticSeverity::Remark)
-    return failure(); // for the handler before
-  auto print = [](Diagnostic &line, StringRef kind) {
-    std::string source = getSourceLine(line.getLocation());
-    llvm::errs() << source << (source.empty() ? "" : ": ") << kind << ": " << line.str() << "\n";
-  };
-  print(diagnostic, "remark");
-  for (Diagnostic &note : diagnostic.getNotes())
-    print(note, "note");
-  return success();
-}
-
 /// How the devices are used: `cpu:4 = data 2, model 2`. Axes of one device are left out beside others.
 std::string describeLayout(ModuleOp module, const Devices &devices) {
   std::string layout;
@@ -234,7 +214,8 @@ std::string describeLayout(ModuleOp module, const Devices &devices) {
   return devices.str() + " = " + (layout.empty() ? "data 1" : layout);
 }
 
-LogicalResult writePlan(ModuleOp module, const std::string &input, const Options &options) {
+LogicalResult writePlan(ModuleOp module, const std::string &input, const Options &options,
+                        const std::string &file) {
   PlanOptions planOptions;
   planOptions.nodes = options.acrossNodes ? options.devices.nodes : 1;
   planOptions.deviceKind = options.devices.kind;
@@ -252,7 +233,7 @@ LogicalResult writePlan(ModuleOp module, const std::string &input, const Options
   if (failed(plan))
     return failure();
   try {
-    ::epl::runtime::writePlan(*plan, options.getPlanFile(input));
+    ::epl::runtime::writePlan(*plan, file);
   } catch (const ::epl::runtime::PlanError &error) {
     tool::printError(error.what());
     return failure();
@@ -264,6 +245,45 @@ LogicalResult writePlan(ModuleOp module, const std::string &input, const Options
 LogicalResult printPtx(ModuleOp module) {
   for (BinaryOp binary : module.getOps<BinaryOp>())
     tool::print(binary.getImage().str());
+  return success();
+}
+
+/// Writes what `options.stage` asks for of a module that the phases have run on.
+LogicalResult emit(ModuleOp module, const std::string &input, const Options &options, Reports &reports,
+                   const std::string &file) {
+  if (options.stage == Stage::plan) {
+    TimingScope timing = reports.begin(Progress::Phase::plan, "plan");
+    return writePlan(module, input, options, file);
+  }
+  if (options.stage == Stage::ptx)
+    return printPtx(module);
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  if (options.stage == Stage::global)
+    printListing(module, stream);
+  else
+    module->print(stream, OpPrintingFlags().useLocalScope());
+  tool::print(text + "\n");
+  return success();
+}
+
+/// Compiles the programs of servers, each as a step by itself, or says what workers and servers have.
+LogicalResult compileServers(ModuleOp module, const std::string &input, const Options &options,
+                             Reports &reports) {
+  auto annotate = [&](OpPassManager &pm) { buildAnnotate(pm, options); };
+  if (failed(runPhase(module, options, reports, Progress::Phase::annotate, "annotate", annotate)))
+    return failure();
+  if (options.stage == Stage::roles) {
+    tool::print(describeRoles(module) + "\n");
+    return success();
+  }
+  for (const std::string &name : getPrograms(module)) {
+    OwningOpRef<ModuleOp> program = takeProgram(module, name);
+    Options own = getProgramOptions(options, name);
+    if (failed(runPhases(*program, own, reports)) ||
+        failed(emit(*program, input, own, reports, getProgramFile(options, name))))
+      return failure();
+  }
   return success();
 }
 
@@ -296,22 +316,13 @@ LogicalResult compile(const std::string &input, const Options &options, Reports 
   TimingScope parsing = reports.begin(Progress::Phase::parse, "parse");
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(sources, &context);
   parsing.stop();
-  if (!module || failed(setMachine(*module, options.machine)) || failed(runPhases(*module, options, reports)))
+  if (!module || failed(setMachine(*module, options.machine)))
     return failure();
-  if (options.stage == Stage::plan) {
-    TimingScope timing = reports.begin(Progress::Phase::plan, "plan");
-    return writePlan(*module, input, options);
-  }
-  if (options.stage == Stage::ptx)
-    return printPtx(*module);
-  std::string text;
-  llvm::raw_string_ostream stream(text);
-  if (options.stage == Stage::global)
-    printListing(*module, stream);
-  else
-    module->print(stream, OpPrintingFlags().useLocalScope());
-  tool::print(text + "\n");
-  return success();
+  if (options.isOfServers())
+    return compileServers(*module, input, options, reports);
+  if (failed(runPhases(*module, options, reports)))
+    return failure();
+  return emit(*module, input, options, reports, options.getPlanFile(input));
 }
 
 /// Compiles what can be compiled. What EPL throws is an error of the step; nothing else is expected.

@@ -4,6 +4,7 @@
 
 #include "dialect/Channels.h"
 #include "dialect/Loops.h"
+#include "dialect/Servers.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -68,7 +69,9 @@ bool mlir::epl::isFloatState(BlockArgument argument) {
   auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
   auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), EplDialect::kRoleAttr);
   auto type = dyn_cast<RankedTensorType>(argument.getType());
-  return role && role.getValue() == "state" && type && isa<FloatType>(type.getElementType());
+  bool isState =
+      (role && role.getValue() == "state") || function.getArgAttr(argument.getArgNumber(), kPullAttr);
+  return isState && type && isa<FloatType>(type.getElementType());
 }
 
 bool mlir::epl::hasWantedResults(func::FuncOp function) {

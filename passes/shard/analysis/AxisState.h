@@ -53,7 +53,8 @@ AxisState getAxisState(ShardingAttr sharding, StringRef axis);
 /// `sharding` with another state on one axis. Axes of one dimension are in mesh order, major to minor.
 ShardingAttr withAxisState(ShardingAttr sharding, MeshOp mesh, StringRef axis, AxisState state);
 
-/// Whether an argument is a state of floating point: a parameter, or what an optimizer keeps of one.
+/// Whether an argument is a state of floating point: a parameter, which a worker may pull from servers, or
+/// what an optimizer keeps of one.
 bool isFloatState(BlockArgument argument);
 
 /// The argument that result `result` of the function updates, or null. They have one type.

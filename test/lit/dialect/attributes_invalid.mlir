@@ -319,3 +319,23 @@ module attributes {test.gradient = #epl.attention_gradient<parts = 7, steps = [9
 // (C1) of #epl.attention_gradient
 // expected-error@+1 {{a gradient of attention has 0 parts and 24 steps}}
 module attributes {test.gradient = #epl.attention_gradient<parts = 0, steps = [96, 8, 24, 96, 8, 24, 96, 8, 24, 96, 8, 24, 96, 8, 24, 96, 8, 24, 96, 8, 24, 96, 8, 24]>} {}
+
+// -----
+
+// expected-error@+1 {{attribute "epl.pull" of argument 0 is not an integer of type i64}}
+func.func @pull(%x: tensor<4xf32> {epl.pull = "w"}) {
+  return
+}
+
+// -----
+
+// expected-error@+1 {{attribute "epl.push" of result 0 is not an array of i64}}
+func.func @push(%x: tensor<4xf32>) -> (tensor<4xf32> {epl.push = 0 : i64}) {
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{attribute "epl.servers" is not a dictionary of a module}}
+module attributes {epl.servers = 2 : i64} {
+}
