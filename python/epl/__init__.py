@@ -38,6 +38,7 @@ from epl.processes.gathering import gather
 from epl.processes.parts import from_local
 from epl.runtime import live_bytes
 from epl.scopes import auto_stages, per_micro_batch, replicate, set_default_strategy, split
+from epl.servers.strategy import ParameterServer
 from epl.simulation import MeshSimulation, Simulation
 from epl.stages import Compiled, Lowered, load
 
@@ -70,6 +71,7 @@ __all__ = [
     "MeshSimulation",
     "NotParallelWarning",
     "Parallelized",
+    "ParameterServer",
     "ProcessError",
     "RecompileWarning",
     "ScopeError",

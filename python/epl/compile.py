@@ -163,6 +163,11 @@ def compile_plan(text: str, options: Sequence[str], name: str) -> bytes:
         return plan.read_bytes()
 
 
+def compile_to_folder(text: str, options: Sequence[str], name: str, folder: Path) -> None:
+    """Has the compiler write several plans of one step into a folder; errors as in `load_or_compile`."""
+    _run(text, [*options, "-o", str(folder)], name)
+
+
 def emit(text: str, devices: str, name: str, stage: str, more: Sequence[str] = ()) -> str:
     """The program after a stage of the compiler, as MLIR text; errors as in `load_or_compile`."""
     return _run(text, [f"--devices={devices}", f"--emit={stage}", *more], name)[0]

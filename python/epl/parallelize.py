@@ -33,6 +33,8 @@ from epl.processes import group
 from epl.processes.parts import as_whole
 from epl.scope_table import Strategy
 from epl.scopes import default_strategy
+from epl.servers.step import ServedLowered
+from epl.servers.strategy import ParameterServer
 from epl.sharding import arrivals
 from epl.signature import Batch, Signature, Spec, Static
 from epl.stages import Compiled, Lowered
@@ -60,8 +62,10 @@ class Parallelized:
         donate: bool,
         debug: bool = False,
         owners: Mapping[str, int] | None = None,
+        strategy: ParameterServer | None = None,
     ) -> None:
         self._signature = signature
+        self._lowering = Lowered if strategy is None else functools.partial(ServedLowered, strategy=strategy)
         self._debug = debug
         self._devices = devices
         self._config = config
@@ -236,7 +240,7 @@ class Parallelized:
             default=default,
             debug=self._debug,
         )
-        return Lowered(
+        return self._lowering(
             signature,
             spec,
             program,
@@ -286,6 +290,7 @@ def parallelize(
     per_device: PerDevice | None = ...,
     local: Parameters = ...,
     owners: Mapping[str, int] | None = ...,
+    strategy: ParameterServer | None = ...,
 ) -> Parallelized: ...
 
 
@@ -305,6 +310,7 @@ def parallelize(
     per_device: PerDevice | None = ...,
     local: Parameters = ...,
     owners: Mapping[str, int] | None = ...,
+    strategy: ParameterServer | None = ...,
 ) -> Callable[[Callable[..., Any]], Parallelized]: ...
 
 
@@ -323,6 +329,7 @@ def parallelize(
     per_device: PerDevice | None = None,
     local: Parameters = (),
     owners: Mapping[str, int] | None = None,
+    strategy: ParameterServer | None = None,
 ) -> Parallelized | Callable[[Callable[..., Any]], Parallelized]:
     """Parallelizes a step, as a decorator (with or without arguments) or as a function.
 
@@ -368,6 +375,7 @@ def parallelize(
         with a dimension 0 of as many as there are devices.
       owners: with the setting `zero.owner`: the device of the data axis that updates a state, by the names
         that messages have (`params['w']`); what is updated with it goes with it. Others go by size.
+      strategy: an `epl.ParameterServer`, if servers hold the parameters and apply gradients.
 
     Returns:
       The step: called, it returns what the function returns, states as `epl.Array`, all else as `jax.Array`.
@@ -380,7 +388,7 @@ def parallelize(
     if function is None:
         options: dict[str, Any] = {"devices": devices, "config": config, "donate": donate, "name": name}
         options |= {"pad_batch": pad_batch, "debug": debug, "per_device": per_device, "local": local}
-        options["owners"] = owners
+        options |= {"owners": owners, "strategy": strategy}
         return functools.partial(
             parallelize, state=state, batch=batch, static_argnames=static_argnames, **options
         )
@@ -395,4 +403,7 @@ def parallelize(
     own_config = None if config is None else as_config(config)
     if own_devices is not None and own_config is not None:
         check_offload(own_devices, own_config)
-    return Parallelized(function, signature, own_devices, own_config, donate, debug, as_owners(owners))
+    if strategy is not None and not isinstance(strategy, ParameterServer):
+        raise ArgumentError(f"strategy must be an epl.ParameterServer or None, found {strategy!r}")
+    owned = as_owners(owners)
+    return Parallelized(function, signature, own_devices, own_config, donate, debug, owned, strategy)

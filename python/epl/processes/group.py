@@ -32,6 +32,8 @@ from epl.processes import patience
 from epl.processes.facts import Facts, check_facts, level_of_all, own_devices
 from epl.processes.launch_variables import Launch, mark_joined, no_mpi_message, read_launch
 from epl.processes.watch import Watch
+from epl.servers.roles import read_role
+from epl.servers.serving import serve
 
 _JOIN_SECONDS = 60.0  # for all processes to start
 _RECENT = 1000  # operations that are kept to compare them
@@ -271,6 +273,8 @@ def speaks() -> bool:
 def join(devices: str) -> Group | None:
     """The group of this run, which the first call joins; None for a process that was started alone.
 
+    A process that is a parameter server becomes that, and does not come back.
+
     Args:
       devices: in full form, of the first step: JAX has a CPU device for each that this process owns.
 
@@ -280,6 +284,11 @@ def join(devices: str) -> Group | None:
     global _group, _alone
     if _alone or _group is not None:
         return current()
+    if (role := read_role(os.environ)) is not None:  # its servers connect it with the others
+        if role.kind == "server":
+            serve(role)
+        _alone = True
+        return None
     launch = read_launch(os.environ)
     if launch.processes == 1:
         _alone = True

@@ -26,12 +26,11 @@ import os
 import sys
 import threading
 import time
-import traceback
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
 
 from epl.adapters.jax import coordination
-from epl.places import is_library
+from epl.processes.exits import Exits
 from epl.processes.patience import Patience
 
 if TYPE_CHECKING:
@@ -58,12 +57,10 @@ class Watch:
         self._pid = os.getpid()
         self._over = threading.Event()
         self._closes = threading.Event()  # all have ended, and MPI does
-        self._has_shown = False  # the user has seen why
         self._failed: str | None = None  # why this process itself has
         self._patience = Patience(group, client)
         self._said = 0  # the operation that the others know this process to be in
         self._ended: dict[int, int] = {}  # by process the operations that it has done
-        self._exit: tuple[str, int] | None = None  # the last call of sys.exit that is an error, and when
         self.client = client
 
     def start(self) -> None:
@@ -73,10 +70,7 @@ class Watch:
         guard = threading.Thread(target=self._guard_end, name="epl-end", daemon=True)
         for thread in (*self._threads, guard):
             thread.start()
-        self._show = sys.excepthook
-        sys.excepthook = self._on_error
-        self._leave = sys.exit
-        sys.exit = self._on_exit
+        self._exits = Exits(lambda: self._group.operations, self.tell)
         atexit.register(self._end)
 
     @property
@@ -160,23 +154,6 @@ class Watch:
 
     # The end of this process.
 
-    def _on_error(self, kind: type[BaseException], error: BaseException, trace: Any) -> None:
-        """Shows an error that nobody has caught, and tells it to the others."""
-        self._has_shown = True
-        self._show(kind, error, trace)
-        if os.getpid() == self._pid and threading.current_thread() is threading.main_thread():
-            self._fail(kind, error, trace)
-
-    def _on_exit(self, status: Any = None, /) -> NoReturn:
-        """Ends the program as `sys.exit` does. One that somebody catches is none, if the run goes on."""
-        stack = traceback.extract_stack()[:-1]
-        self._exit = None if not status else (f"SystemExit: {status}{_place(stack)}", self._group.operations)
-        self._leave(status)
-
-    def _fail(self, kind: type[BaseException], error: BaseException, trace: Any) -> None:
-        said = [kind.__name__, *str(error).splitlines()[:1]]  # of Ctrl-C there is no text
-        self.tell(f"{': '.join(said)}{_place(traceback.extract_tb(trace))}")
-
     def tell(self, why: str) -> None:
         """Lets the others know why this process fails, which ends with exit code 1."""
         if self._group.failure is not None or self._failed is not None:
@@ -194,9 +171,8 @@ class Watch:
         """At the end of the program: waits for the others, so that none of them misses this one."""
         if os.getpid() != self._pid:
             return
-        if self._exit is not None and self._exit[1] == self._group.operations:
-            self._has_shown = True
-            self.tell(self._exit[0])
+        if (exited := self._exits.exited) is not None:
+            self.tell(exited)
         self._tell_fault()
         if self._failed is not None or self._group.failure is not None:
             self._await_heard()
@@ -241,7 +217,7 @@ class Watch:
 
     def _end_hard(self) -> None:
         self._over.set()
-        if not self._has_shown:
+        if not self._exits.has_shown:
             why = self._failed or self._group.failure
             print(f"epl: process {self._group.process} ends: {why}", file=sys.stderr)
         if self._service is not None:
@@ -257,9 +233,3 @@ def _of_processes(left: Mapping[str, str], folder: str) -> Iterator[tuple[int, s
         _, found, process = key.split("/")
         if found == folder:
             yield int(process), text
-
-
-def _place(frames: Sequence[traceback.FrameSummary]) -> str:
-    """The user's line of a stack."""
-    own = [frame for frame in frames if not is_library(frame.filename)] or frames
-    return f" ({own[-1].filename}:{own[-1].lineno})" if own else ""

@@ -62,7 +62,9 @@ void ServerLogic::refuse(StreamId stream, const std::string &text) {
 
 void ServerLogic::greet(StreamId stream, const frames::HelloT &hello, Milliseconds now) {
   std::string text = refusal(hello);
-  if (text.empty())
+  if (!text.empty())
+    refusals.try_emplace(hello.worker, Refusal{text, now});
+  else
     text = refusalOfLife(hello);
   if (!text.empty())
     return refuse(stream, text);
@@ -70,6 +72,17 @@ void ServerLogic::greet(StreamId stream, const frames::HelloT &hello, Millisecon
   if (another && !beginLife(hello))
     return;
   welcome(stream, hello, now);
+}
+
+/// Ends the job if somebody was sent away, and nobody of this job has come in his place: others would wait in
+/// vain.
+void ServerLogic::watchRefusals(Milliseconds now) {
+  for (const auto &[worker, refusal] : refusals) {
+    auto found = std::ranges::find(members, worker, [](const auto &entry) { return entry.first; });
+    bool isAwaited = found == members.end() ? !job() : found->second.presence == Presence::awaited;
+    if (isAwaited && now > refusal.time + timing.silence)
+      return end(refusal.text);
+  }
 }
 
 std::string ServerLogic::refusal(const frames::HelloT &hello) const {
@@ -138,6 +151,7 @@ void ServerLogic::welcome(StreamId stream, const frames::HelloT &hello, Millisec
   if (blocks)
     blocks->dropStream(hello.worker);
   members.attach(hello.worker, stream);
+  refusals.erase(hello.worker);
   member.opened = hello.stream, member.workers = hello.workers;
   member.job = {hello.job_low, hello.job_high};
   member.heard = member.told = now;
@@ -160,11 +174,13 @@ void ServerLogic::refuseStrangers() {
     bool fits = member.job == members.at(0).job && (!job() || member.workers == job()->manifest.workers);
     if (member.stream == 0 || fits)
       continue;
-    refuse(member.stream, textOf("worker ", worker, " has manifest ", member.job.text(), " for ",
-                                 member.workers, " workers, expected ", members.at(0).job.text(), " for ",
-                                 members.at(0).workers, " as worker 0: do all run the same script?"));
+    std::string text = textOf("worker ", worker, " has manifest ", member.job.text(), " for ", member.workers,
+                              " workers, expected ", members.at(0).job.text(), " for ", members.at(0).workers,
+                              " as worker 0: do all run the same script?");
+    refuse(member.stream, text);
     members.attach(worker, 0);
     member = Member();
+    refusals.try_emplace(worker, Refusal{text, noticed});
   }
 }
 
@@ -307,6 +323,8 @@ ServerLogic::Actions ServerLogic::tick(Milliseconds now) {
       break;
     tell(worker, member, now);
   }
+  if (!ended)
+    watchRefusals(now);
   return take();
 }
 

@@ -8,6 +8,7 @@
 #include "runtime/servers/logic/ServerActions.h"
 #include "runtime/servers/logic/Timing.h"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <span>
@@ -67,6 +68,7 @@ private:
   std::string takeGoodbye(uint32_t worker, uint64_t step);
 
   void notice(Milliseconds now);
+  void watchRefusals(Milliseconds now);
   void watch(uint32_t worker, Member &member, Milliseconds now);
   void tell(uint32_t worker, Member &member, Milliseconds now);
   void lose(uint32_t worker, const std::string &why, bool mayReturn = false);
@@ -77,6 +79,11 @@ private:
   Timing timing;
   Milliseconds started, noticed;
   Members members;
+  struct Refusal {
+    std::string text;
+    Milliseconds time;
+  };
+  std::map<uint32_t, Refusal> refusals; ///< of another job, by worker, if none of this one has come
   ServerOutbox out;
   std::optional<SetupReceiver> setup;   ///< once worker 0 has said which job it is
   bool known = false;                   ///< whether the manifest has been looked at

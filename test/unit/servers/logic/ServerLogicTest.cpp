@@ -310,6 +310,28 @@ TEST(ServerLogic, NamesWhoHasNotCome) {
   EXPECT_EQ(absent.end, std::nullopt);
 }
 
+/// One of another job may be left over from an earlier run; but if nobody else comes, others wait in vain.
+TEST(ServerLogic, EndsIfAWorkerComesOfAnotherJobAlone) {
+  for (bool comesFirst : {true, false}) {
+    auto stranger = [](frames::HelloT &hello) { hello.worker = 1, ++hello.job_low; };
+    for (bool isReplaced : {true, false}) {
+      ServerHarness server(makeScalar(Mode::sync));
+      if (comesFirst)
+        server.greet(stranger);
+      server.greet(0);
+      if (!comesFirst)
+        server.greet(stranger);
+      if (isReplaced)
+        server.greet(1);
+      server.pass(4000, isReplaced ? std::vector<uint32_t>{0, 1} : std::vector<uint32_t>{0});
+      if (isReplaced)
+        EXPECT_EQ(server.end, std::nullopt);
+      else
+        EXPECT_THAT(server.end.value_or(""), HasSubstr("worker 1 has manifest"));
+    }
+  }
+}
+
 TEST(ServerLogic, TellsWhoIsAwaited) {
   ServerHarness server(makeScalar(Mode::sync, 3));
   server.setUp();

@@ -1,0 +1,144 @@
+"""The connection of a worker with its servers, of which a process has one.
+
+The servers are processes that the environment names (roles.py), or, where it names none, a thread of this
+one. A job begins with the first call of a step, whose arguments are the first values, and ends with the
+program: one that ends well says goodbye, one that fails tells the servers why. `step` counts the calls of all
+steps that share the parameters.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from epl import runtime
+from epl.errors import Error, ProcessError
+from epl.processes.exits import Exits
+from epl.servers.job import Job
+from epl.servers.roles import Role, read_role
+
+_LOCAL_SERVERS = 1
+Values = Mapping[tuple[int, int], Any]
+
+
+class Connection:
+    """One worker of a job, which other threads than the main one use one at a time."""
+
+    def __init__(self, job: Job, role: Role | None, first_values: Callable[[], Values]) -> None:
+        """Connects, and waits until the servers are ready.
+
+        Args:
+          role: of this process; None if it is alone.
+          first_values: what worker 0 gives the servers.
+
+        Raises:
+          ProcessError: if a server does not come, or has another job.
+        """
+        module = runtime.module()
+        self.job = job
+        number = role.number if role else 0
+        threads = len(os.sched_getaffinity(0))
+        servers = list(role.servers) if role else module.LocalServers(_LOCAL_SERVERS, threads)
+        values = dict(first_values()) if number == 0 else None
+        self._worker = _guarded(
+            module.ServersWorker, job.job, number, time.time_ns(), servers, values, module.StreamOptions()
+        )
+        self._is_open = True
+        self.step: int = _guarded(self._worker.begin)
+        self._first: int = self.step
+        self._process = os.getpid()
+        self._failure: str | None = None
+        self._exits = Exits(lambda: self.step, self._note_failure)
+        atexit.register(self._end)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether a step has run."""
+        return self.step != self._first
+
+    def pull(self) -> Sequence[Any]:
+        """The parameters for this step; arrays of NumPy that stay as they are until the next call.
+
+        Raises:
+          ProcessError: if a server, or a worker that is needed, is lost.
+        """
+        self._check_open()
+        found: Sequence[Any] = _guarded(self._worker.pull, self.step)
+        return found
+
+    def push(self, gradients: Sequence[Any]) -> None:
+        """Hands over the gradients of this step, and goes on to the next; errors as in `pull`."""
+        _guarded(self._worker.push, self.step, list(gradients))
+        self.step += 1
+
+    @property
+    def is_pushed(self) -> bool:
+        """Whether this step hands over something: always, but in mode geo."""
+        return bool(self._worker.is_pushed(self.step))
+
+    def skip(self) -> None:
+        """Goes on to the next step."""
+        self.step += 1
+
+    def fetch(self, parameter: int, state: int) -> Any:
+        """A value as this step has it; arguments as in `Job.sources`, errors as in `pull`."""
+        self._check_open()
+        return _guarded(self._worker.fetch, self.step, parameter, state)
+
+    def _check_open(self) -> None:
+        if not self._is_open:
+            raise Error("this worker has said goodbye to its servers")
+
+    def _note_failure(self, why: str) -> None:
+        self._failure = why
+
+    def _end(self) -> None:
+        """At the end of the program."""
+        if os.getpid() != self._process or not self._is_open:
+            return
+        self._is_open = False
+        if (failure := self._failure or self._exits.exited) is not None:
+            self._worker.fail(failure)
+            return
+        try:
+            _guarded(self._worker.finish, self.step)
+        except ProcessError as error:
+            print(f"epl: {error}", file=sys.stderr, flush=True)
+            os._exit(1)  # the exit code of a program that has ended is 0
+
+
+_connection: Connection | None = None
+
+
+def current_role() -> Role | None:
+    """What this process is, by its environment; None if it is alone. Errors as in `read_role`."""
+    return read_role(os.environ)
+
+
+def connect(job: Job, first_values: Callable[[], Values]) -> Connection:
+    """The connection of this process, which the first call makes.
+
+    Raises:
+      Error: if it has one for other parameters.
+      ProcessError: as the docstring of `Connection` says.
+    """
+    global _connection
+    if _connection is None:
+        _connection = Connection(job, current_role(), first_values)
+    elif _connection.job.job.hash != job.job.hash:
+        raise Error(
+            "the servers of this process hold the parameters of another step: a process trains one set of "
+            "parameters by servers"
+        )
+    return _connection
+
+
+def _guarded(action: Callable[..., Any], *arguments: Any) -> Any:
+    try:
+        return action(*arguments)
+    except runtime.module().Error as error:
+        raise ProcessError(str(error)) from None

@@ -1,0 +1,129 @@
+"""Geo-SGD: workers train by themselves, and exchange how far their parameters have moved.
+
+Every `geo_steps` steps a worker sends, of each parameter, the difference to what it last had from the
+servers, divided by the number of workers. Servers add differences as they come; the worker goes on from its
+own parameters, moved by what others have added meanwhile:
+
+    difference = (w - old) / workers      sent; the server's parameter w' += difference
+    old += difference                     what the server has of this worker
+    w += w' - old;  old = w'              with what others have sent
+
+Moments stay with each worker. Source: Fluid's GeoSgdTranspiler.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from epl.array import Array
+from epl.calling import signless, to_host
+from epl.compile import compile_plan, load_or_compile
+from epl.errors import ArgumentError
+from epl.servers.compiling import server_options
+from epl.servers.connection import Connection, connect
+from epl.servers.job import Job
+from epl.stages import Compiled, Lowered
+
+Values = list[np.ndarray[Any, Any]]
+
+_ADD = """func.func @add(%w: tensor<{type}> {{epl.role = "state"}},
+                         %d: tensor<{type}> {{epl.role = "constant"}})
+    -> (tensor<{type}> {{epl.updates = 0 : i64}}) {{
+  %sum = arith.addf %w, %d : tensor<{type}>
+  return %sum : tensor<{type}>
+}}
+"""
+
+
+def additions(roles: Any) -> Any:
+    """Who has what, as `epl-compile --emit=roles` says it, where servers add differences to parameters."""
+    groups = []
+    for group in roles["groups"]:
+        (own,) = (argument for argument in group["arguments"] if argument["kind"] == "parameter")
+        blocks = []
+        for block in group["blocks"]:
+            shape = [block["rows"], *own["shape"][1:]] if own["shape"] else []
+            blocks.append({**block, "program": "x".join(map(str, [*shape, own["type"]]))})
+        groups.append({**group, "arguments": [own, {**own, "kind": "push"}], "blocks": blocks})
+    programs = dict.fromkeys(block["program"] for group in groups for block in group["blocks"])
+    return {**roles, "groups": groups, "programs": list(programs)}
+
+
+def compile_additions(roles: Any) -> dict[str, bytes]:
+    """The plan files by which servers add differences, for `additions`, by their names."""
+    options = server_options()
+    return {name: compile_plan(_ADD.format(type=name), options, "add") for name in roles["programs"]}
+
+
+class GeoStep(Compiled):
+    """A whole step as a worker runs it, which exchanges differences with the servers every so many steps."""
+
+    def __init__(self, lowered: Lowered, job: Job, roles: Any, workers: int) -> None:
+        """Compiles the step; `roles` as `additions` gives them. Errors as `Lowered.compile`."""
+        options = (*lowered.options, *lowered.precision.options)
+        text, name = lowered.program.text, lowered.signature.name
+        super().__init__(load_or_compile(text, lowered.devices, name, options), lowered)
+        self._job = job
+        self._workers = workers
+        self._parameters: list[int] = [group["parameter"] for group in roles["groups"]]
+        self._old: Values = []
+
+    def _results(self, leaves: list[Any], *, donate: bool | None, **options: bool) -> list[Any]:
+        first = functools.partial(self._first, leaves)
+        connection = connect(self._job, lambda: self._job.first_values(first))
+        if not self._old:
+            if connection.has_begun:
+                raise ArgumentError(
+                    f'mode "geo" of epl.ParameterServer is of one step with one shape of batches, found a '
+                    f"second one, {self.name}"
+                )
+            self._old = [np.array(value) for value in connection.pull()]
+            leaves = list(leaves)
+            for number, value in zip(self._parameters, self._old, strict=True):
+                leaves[number] = value.view(self.lowered.out_leaves[self._result_of(number)].dtype)
+        results = super()._results(leaves, donate=donate, **options)
+        if connection.is_pushed:
+            self._exchange(results, connection)
+        else:
+            connection.skip()
+        return results
+
+    def _first(self, leaves: list[Any], number: int) -> np.ndarray[Any, Any]:
+        return to_host(leaves[number])
+
+    def _result_of(self, argument: int) -> int:
+        """The result that is a state's next value."""
+        return next(i for i, result in enumerate(self.lowered.results) if result.updates == argument)
+
+    def _exchange(self, results: list[Any], connection: Connection) -> None:
+        """Sends differences, and puts what comes back in the place of the parameters."""
+        places = [self._result_of(number) for number in self._parameters]
+        local = [np.asarray(results[place]) for place in places]
+        found = exchange(local, self._old, self._workers, lambda moved: self._swap(moved, connection))
+        for number, place, value in zip(self._parameters, places, found, strict=True):
+            buffer = self._session.state(number, signless(value))
+            kind = self.lowered.out_leaves[place]
+            results[place] = Array(buffer, np.dtype(kind.dtype), tuple(kind.shape))
+
+    def _swap(self, moved: Values, connection: Connection) -> Values:
+        connection.push(moved)
+        self._old = [np.array(value) for value in connection.pull()]
+        return self._old
+
+
+def exchange(local: Values, old: Values, workers: int, swap: Callable[[Values], Values]) -> Values:
+    """The parameters with which a worker goes on.
+
+    Args:
+      local: its own.
+      old: what it last had from the servers.
+      workers: how many there are.
+      swap: sends differences and gives the servers' parameters behind that.
+    """
+    moved = [(now - had) / now.dtype.type(workers) for now, had in zip(local, old, strict=True)]
+    known = [had + difference for had, difference in zip(old, moved, strict=True)]
+    return [now + (theirs - mine) for now, theirs, mine in zip(local, swap(moved), known, strict=True)]

@@ -1,0 +1,207 @@
+"""A step whose parameters servers hold, as a worker runs it.
+
+lowered ──epl-compile──> who has what (job.py) ──> blocks on servers, and the plans that update them
+└──> the worker's plan ──> each call: pull parameters, run, push gradients
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import jax
+import numpy as np
+
+from epl.array import Array
+from epl.calling import to_host
+from epl.errors import ArgumentError, StepError, UnsupportedError
+from epl.executable import Executable
+from epl.servers import compiling, geo
+from epl.servers.buffers import ServedBuffer
+from epl.servers.connection import Connection, connect, current_role
+from epl.servers.job import DTYPES, PARAMETER, Job
+from epl.servers.strategy import ParameterServer
+from epl.stages import Compiled, Lowered
+
+_SUPPORTED = ("sync", "half_async", "async", "geo")
+
+
+@dataclass(frozen=True)
+class ServedLowered(Lowered):
+    """A lowered step that is trained with servers."""
+
+    strategy: ParameterServer = field(default_factory=ParameterServer)
+
+    def _compile(self, *, reference: bool) -> Compiled:
+        if reference:
+            return super()._compile(reference=True)
+        served = Served(self)
+        return ServedStep(self, served) if self.strategy.mode != "geo" else served.geo_step()
+
+
+class Served:
+    """What servers hold of a step, and do with it."""
+
+    def __init__(self, lowered: ServedLowered) -> None:
+        """Has the compiler deal the step out.
+
+        Raises:
+          CompileError: with the user's source line, if the step cannot be dealt out.
+          UnsupportedError: for what is not there yet.
+        """
+        strategy, name, text = lowered.strategy, lowered.signature.name, lowered.program.text
+        if strategy.mode not in _SUPPORTED:
+            raise UnsupportedError(
+                f'mode "{strategy.mode}" of epl.ParameterServer is not supported yet, expected '
+                f"{', '.join(_SUPPORTED)}"
+            )
+        role = current_role()
+        servers, self.workers = (len(role.servers), role.workers) if role else (1, 1)
+        cut = compiling.options_of(strategy, servers)
+        self.lowered = lowered
+        self.options = (*lowered.options, *lowered.precision.options)
+        self.roles = compiling.describe(text, lowered.devices, name, cut, self.options)
+        if strategy.mode == "geo":
+            self.roles = geo.additions(self.roles)
+            plans = geo.compile_additions(self.roles)
+        else:
+            plans = compiling.compile_server(text, name, cut, self.roles["programs"])
+        self.job = Job(self.roles, strategy, servers, self.workers, plans)
+
+    def geo_step(self) -> Compiled:
+        """What a worker runs in mode geo. Errors as `Lowered.compile`."""
+        return geo.GeoStep(self.lowered, self.job, self.roles, self.workers)
+
+
+class ServedStep(Compiled):
+    """A worker's part of a step: called as the step itself.
+
+    What servers hold of its states comes as an `epl.Array` that is fetched when somebody reads it. The first
+    call's arguments are the first values: those of worker 0.
+    """
+
+    def __init__(self, lowered: ServedLowered, served: Served) -> None:
+        """Compiles the worker's plan.
+
+        Raises:
+          CompileError: with the user's source line, if the step does not compile.
+          UnsupportedError: if a worker reads what servers keep beside parameters.
+        """
+        self._job, self._roles = served.job, served.roles
+        worker = self._roles["worker"]
+        numbers = [argument["argument"] for argument in worker["arguments"]]
+        closed = [number - len(lowered.arguments) for number in numbers if self._is_hidden(lowered, number)]
+        constants = [lowered.program.hidden[number] for number in closed]
+        Executable.__init__(
+            self,
+            compiling.compile_worker(
+                lowered.program.text, lowered.devices, lowered.signature.name, served.options
+            ),
+            lowered.devices,
+            lowered.signature.name,
+            constants,
+            [self._kind(lowered, result) for result in worker["results"]],
+            max_threads=lowered.max_threads,
+        )
+        self.lowered = lowered
+        self._reports = tuple(lowered.program.reports)
+        self._taken = [number for number in numbers if not self._is_hidden(lowered, number)]
+        self._check_pulled()
+
+    def _check_pulled(self) -> None:
+        for number in self._taken:
+            if number in self._job.held and self._job.held[number].state != PARAMETER:
+                raise UnsupportedError(
+                    f'{self.name} reads "{self.lowered.arguments[number].name}", which servers keep beside a '
+                    "parameter: workers read parameters alone, which is not supported yet"
+                )
+
+    @staticmethod
+    def _is_hidden(lowered: Lowered, argument: int) -> bool:
+        return argument >= len(lowered.arguments)
+
+    @staticmethod
+    def _kind(lowered: Lowered, result: Any) -> Any:
+        """Of a result of the worker's plan."""
+        if result["kind"] == "push":
+            return jax.ShapeDtypeStruct(tuple(result["shape"]), np.dtype(DTYPES[result["type"]]))
+        number = result["result"]
+        if number < len(lowered.out_leaves):
+            return lowered.out_leaves[number]
+        kinds = [kind for report in lowered.program.reports for kind in report.kinds]
+        return kinds[number - len(lowered.out_leaves)]
+
+    @cached_property
+    def _shown(self) -> list[int]:
+        """The results that are no reports', in the order of the plan."""
+        slots = [slot for slot in self.plan.slots if slot.role == "result"]
+        return [number for number, slot in enumerate(slots) if not slot.hidden]
+
+    def _report(self, leaves: list[Any], results: list[Any], prints: bool) -> list[Any]:
+        """As the base class, which has what is reported behind all else."""
+        hidden = [number for number in range(len(results)) if number not in self._shown]
+        return super()._report(leaves, [results[number] for number in (*self._shown, *hidden)], prints)
+
+    def _results(self, leaves: list[Any], *, donate: bool | None, **options: bool) -> list[Any]:
+        first = functools.partial(self._first, leaves)
+        connection = connect(self._job, lambda: self._job.first_values(first))
+        self._check_served(leaves, connection)
+        pulled, held = connection.pull(), self._job.held
+        arguments = [
+            pulled[held[number].parameter] if number in held else leaves[number] for number in self._taken
+        ]
+        donates = self.lowered.donate if donate is None else donate
+        try:
+            found = self.run(arguments, donate=donates, **options)
+        except StepError as error:
+            error.results = self.lowered.out_tree.unflatten(self._returned_of(error.results, connection))
+            raise
+        return self._returned_of(found, connection)
+
+    def _first(self, leaves: list[Any], number: int) -> np.ndarray[Any, Any]:
+        """The first value of an argument of the step."""
+        if self._is_hidden(self.lowered, number):
+            return to_host(self.lowered.program.hidden[number - len(self.lowered.arguments)])
+        return to_host(leaves[number])
+
+    def _check_served(self, leaves: list[Any], connection: Connection) -> None:
+        """Raises ArgumentError if a later call is given other values than the step before has returned."""
+        for number in self._job.held:
+            if self._is_hidden(self.lowered, number):
+                continue
+            leaf, name = leaves[number], self.lowered.arguments[number].name
+            buffer = leaf.buffer if isinstance(leaf, Array) else None
+            if isinstance(buffer, ServedBuffer):
+                if buffer.is_donated:
+                    buffer.numpy()  # raises
+            elif connection.has_begun:
+                raise ArgumentError(
+                    f'"{name}" is held by servers from the first call of {self.name} on: pass what the step '
+                    f"before has returned, found {type(leaf).__name__}"
+                )
+
+    def _returned_of(self, found: list[Any], connection: Connection) -> list[Any]:
+        """Pushes the gradients; the leaves that the step returns."""
+        results = [self._roles["worker"]["results"][number] for number in self._shown]
+        gradients: dict[int, Any] = {}
+        returned: dict[int, Any] = {}
+        for result, value in zip(results, found, strict=True):
+            if result["kind"] == "push":
+                gradients |= dict.fromkeys(result["groups"], value)
+            else:
+                returned[result["result"]] = value
+        connection.push([np.asarray(gradients[group]) for group in sorted(gradients)])
+        for number, update in enumerate(self.lowered.results):
+            if number not in returned and number < len(self.lowered.out_leaves):
+                returned[number] = self._served(update, number, connection)
+        return [returned[number] for number in range(len(self.lowered.out_leaves))]
+
+    def _served(self, update: Any, number: int, connection: Connection) -> Array:
+        """A state that servers hold, as this step has left it."""
+        argument = update.updates
+        kind = self.lowered.out_leaves[number]
+        name = self.lowered.arguments[argument].name
+        buffer = ServedBuffer(connection, self._job.held[argument], name, connection.step)
+        return Array(buffer, np.dtype(kind.dtype), tuple(kind.shape))

@@ -1,0 +1,205 @@
+"""Programs that tests run as workers of parameter servers: `served.py NAME [ARGUMENT ...]`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+
+import epl
+
+WORKER = int(os.environ.get("PADDLE_TRAINER_ID", "0"))
+WORKERS = int(os.environ.get("PADDLE_TRAINERS_NUM", "1"))
+ROWS = 8
+"""Of a worker's batch."""
+
+
+def batch_of(step: int, worker: int, whole: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """A worker's rows of a step's batch."""
+    begin = (step * WORKERS + worker) * ROWS
+    return whole[begin : begin + ROWS]
+
+
+def integers(step: int) -> np.ndarray[Any, Any]:
+    """Small integers: 16 columns, enough rows for all workers and steps before this one."""
+    return np.random.default_rng(7).integers(-2, 3, (step * WORKERS * ROWS, 16)).astype(np.float32)
+
+
+def make_exact(strategy: epl.ParameterServer) -> Any:
+    """A step whose numbers are all exact in f32: gradients are sums of integers, rates powers of two."""
+
+    def loss_of(params: Any, x: Any) -> Any:
+        z = x @ params["w"] + params["b"]
+        return jnp.sum(jax.lax.stop_gradient(jnp.round(z) % 4) * z) / x.shape[0]
+
+    def exact(params: Any, moment: Any, x: Any) -> Any:
+        with epl.replicate():
+            loss, grads = jax.value_and_grad(loss_of)(params, x)
+        moment = jax.tree.map(lambda m, g: jnp.round(m / 2) + g, moment, grads)
+        params = jax.tree.map(lambda p, m: jnp.round((p - m / 4) * 64) / 64, params, moment)
+        return params, moment, loss
+
+    return exact, epl.parallelize(exact, state=("params", "moment"), batch=("x",), strategy=strategy)
+
+
+def exact_params() -> Any:
+    return {"w": np.arange(16 * 24, dtype=np.float32).reshape(16, 24) % 5, "b": np.zeros(24, np.float32)}
+
+
+def train_exactly(servers: str, steps: str = "20") -> None:
+    """Trains; worker 0 compares with one device on the joined batch, bit by bit."""
+    epl.init("cpu:2")
+    function, step = make_exact(epl.ParameterServer(min_block_size=48))
+    params, moment = exact_params(), jax.tree.map(np.zeros_like, exact_params())
+    x = integers(int(steps))
+    for k in range(int(steps)):
+        params, moment, _ = step(params, moment, batch_of(k, WORKER, x))
+    found = jax.tree.map(np.asarray, (params, moment))
+    plain, expected = jax.jit(function), (exact_params(), jax.tree.map(np.zeros_like, exact_params()))
+    for k in range(int(steps)):
+        whole = np.concatenate([batch_of(k, worker, x) for worker in range(WORKERS)])
+        *expected, _ = plain(*expected, whole)
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(tuple(expected)), strict=True):
+        np.testing.assert_array_equal(one, other)
+    print(f"worker {WORKER} of {WORKERS} with {servers} servers has the bits of one device")
+
+
+def make_regression(strategy: epl.ParameterServer) -> Any:
+    """A step with Adam."""
+    optimizer = optax.adam(0.02)
+
+    def regression(params: Any, opt_state: Any, x: Any, y: Any) -> Any:
+        with epl.replicate():
+            loss, grads = jax.value_and_grad(lambda p: jnp.mean((jnp.tanh(x @ p["w"]) @ p["v"] - y) ** 2))(
+                params
+            )
+        updates, opt_state = optimizer.update(grads, opt_state, params)
+        return optax.apply_updates(params, updates), opt_state, loss
+
+    state = ("params", "opt_state")
+    step = epl.parallelize(regression, state=state, batch=("x", "y"), strategy=strategy)
+    rng = np.random.default_rng(3)
+    params = {
+        "w": rng.normal(size=(16, 32)).astype(np.float32) / 4,
+        "v": rng.normal(size=(32, 1)).astype(np.float32) / 4,
+    }
+    return regression, step, params, optimizer.init(params)
+
+
+def regress(
+    mode: str,
+    steps: str = "100",
+    during: Callable[[int], None] = lambda step: None,
+) -> None:
+    """Trains with Adam; prints the variance of what is to be learned, and the last loss.
+
+    Args:
+      during: is called before each step.
+    """
+    epl.init("cpu:1")
+    strategy = epl.ParameterServer(mode=mode, min_block_size=16, geo_steps=5)  # type: ignore[arg-type]
+    function, step, params, opt_state = make_regression(strategy)
+    first = (params, opt_state)
+    x = integers(int(steps))
+    y = x[:, :1] / 2
+    losses = []
+    for k in range(int(steps)):
+        during(k)
+        params, opt_state, loss = step(params, opt_state, batch_of(k, WORKER, x), batch_of(k, WORKER, y))
+        losses.append(float(loss))
+    print(f"worker {WORKER}: {np.var(y):.4f} to {np.mean(losses[-20:]):.4f}")
+    if mode != "sync":
+        return
+    plain, expected = jax.jit(function), first
+    for k in range(int(steps)):
+        whole = [np.concatenate([batch_of(k, each, part) for each in range(WORKERS)]) for part in (x, y)]
+        *expected, _ = plain(*expected, *whole)
+    for one, other in zip(jax.tree.leaves((params, opt_state)), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(np.asarray(one), other, rtol=1e-4, atol=1e-5)
+    print(f"worker {WORKER} has what one device has")
+
+
+def geo() -> None:
+    """Descends, and exchanges each second step; alone that is what one device does."""
+    epl.init("cpu:1")
+    strategy = epl.ParameterServer(mode="geo", geo_steps=2, min_block_size=2)
+    function, _ = make_exact(strategy)
+    step = epl.parallelize(function, state=("params", "moment"), batch="x", strategy=strategy)
+    plain = jax.jit(function)
+    params, moment = exact_params(), jax.tree.map(np.zeros_like, exact_params())
+    expected = (params, moment)
+    x = integers(7)
+    for k in range(7):
+        batch = batch_of(k, WORKER, x)
+        params, moment, _ = step(params, moment, batch)
+        *expected, _ = plain(*expected, batch)
+    for one, other in zip(jax.tree.leaves((params, moment)), jax.tree.leaves(tuple(expected)), strict=True):
+        np.testing.assert_array_equal(np.asarray(one), other)
+    print(f"worker {WORKER} has the bits of one device")
+
+
+def fail(how: str, who: str, mode: str = "sync", steps: str = "400") -> None:
+    """Trains; one of the workers ends in step 20, one way or another."""
+
+    def during(step: int) -> None:
+        if step != 20 or int(who) != WORKER:
+            return
+        if how in ("SIGKILL", "SIGSTOP"):
+            os.kill(os.getpid(), getattr(signal, how))
+        if how == "raise":
+            raise ValueError("the data are bad")
+        if how == "exit":
+            sys.exit(3)
+
+    regress(mode, steps, during)
+
+
+def keep() -> None:
+    """Updates a state without a gradient."""
+    epl.init("cpu:1")
+
+    def count(total: Any, x: Any) -> Any:
+        return total + x.sum()
+
+    strategy = epl.ParameterServer()
+    epl.parallelize(count, state="total", batch="x", strategy=strategy)(np.float32(0), integers(1))
+
+
+def differ() -> None:
+    """Trains a model of another size in worker 1."""
+    epl.init("cpu:1")
+    _, step = make_exact(epl.ParameterServer())
+    size = 24 if WORKER == 0 else 20
+    params = {"w": np.ones((16, size), np.float32), "b": np.zeros(size, np.float32)}
+    moment = jax.tree.map(np.zeros_like, params)
+    for _ in range(3):
+        params, moment, _ = step(params, moment, integers(1)[:ROWS])
+
+
+def misuse() -> None:
+    """What a program may do wrong with states that servers hold."""
+    epl.init("cpu:1")
+    _, step = make_exact(epl.ParameterServer())
+    params, moment = exact_params(), jax.tree.map(np.zeros_like, exact_params())
+    x = integers(1)[:ROWS]
+    new, moment, _ = step(params, moment, x)
+    for wrong in (params, new):
+        try:
+            step(wrong, moment, x)
+            newer, moment, _ = step(new, moment, x) if wrong is params else (None, None, None)
+        except epl.Error as error:
+            print(f"{type(error).__name__}: {error}")
+            if wrong is params:
+                newer, moment, _ = step(new, moment, x)
+    print(repr(new["b"])[:40], newer["b"].shape, float(newer["b"].sum()) is not None)
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])

@@ -1,0 +1,239 @@
+"""Parameter servers as users have them: a script in several processes, started by `epl-launch`."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import epl
+import mpi
+from epl.servers.geo import exchange
+from epl.servers.job import Job
+from over_processes.launching import environment_of
+
+PROGRAM = str(Path(__file__).with_name("served.py"))
+
+
+def run(servers: int, workers: int, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """A program of `served` with so many servers and workers."""
+    return mpi.launch("--servers", str(servers), "--workers", str(workers), PROGRAM, *arguments)
+
+
+def alone(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """The same in one process, without a launcher."""
+    command = [sys.executable, PROGRAM, *arguments]
+    environment = environment_of(PYTHONPATH=os.pathsep.join(sys.path))
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+
+
+def said(done: subprocess.CompletedProcess[str]) -> str:
+    return done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("servers", "workers"), [(1, 1), (2, 2), (3, 4)])
+def test_sync_has_the_bits_of_one_device(servers: int, workers: int) -> None:
+    done = run(servers, workers, "train_exactly", str(servers))
+    assert done.returncode == 0, said(done)
+    for worker in range(workers):
+        text = f"worker {worker} of {workers} with {servers} servers has the bits of one device"
+        assert text in done.stdout, said(done)
+
+
+def test_adam_in_sync_is_that_of_one_device() -> None:
+    done = run(2, 2, "regress", "sync")
+    assert done.returncode == 0, said(done)
+    assert done.stdout.count("has what one device has") == 2, said(done)
+
+
+@pytest.mark.parametrize("mode", ["half_async", "async", "geo"])
+def test_losses_fall_without_sync(mode: str) -> None:
+    done = run(2, 2, "regress", mode)
+    assert done.returncode == 0, said(done)
+    losses = [line.split(": ")[-1].split(" to ") for line in done.stdout.splitlines() if " to " in line]
+    assert len(losses) == 2, said(done)
+    for first, last in losses:
+        assert float(last) < 0.5 * float(first)
+
+
+def test_geo_of_one_worker_is_one_device() -> None:
+    done = run(2, 1, "geo")
+    assert done.returncode == 0, said(done)
+    assert "worker 0 has the bits of one device" in done.stdout, said(done)
+
+
+def test_geo_exchanges_differences() -> None:
+    sent: list[Any] = []
+
+    def swap(moved: Any) -> Any:
+        sent.extend(moved)
+        return [np.float32([2.0])]  # 1, what the worker had, and its difference
+
+    one = [np.float32([1.0])]
+    assert exchange([np.float32([3.0])], one, 2, swap) == [3.0]
+    assert sent == [1.0]
+    assert exchange([np.float32([3.0])], one, 2, lambda moved: [np.float32([7.0])]) == [8.0]
+
+
+def test_a_process_alone_has_its_server_in_it() -> None:
+    done = alone("train_exactly", "0")
+    assert done.returncode == 0, said(done)
+    assert "worker 0 of 1" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        ("SIGKILL", "worker 1 has been silent for 3 s"),
+        ("SIGSTOP", "worker 1 has been silent for 3 s"),
+        ("raise", "worker 1 has failed: ValueError: the data are bad"),
+        ("exit", "worker 1 has failed: SystemExit: 3"),
+    ],
+)
+def test_a_lost_worker_ends_sync_with_its_name(how: str, expected: str) -> None:
+    begin = time.monotonic()
+    with mpi.start_launcher("--servers", "2", "--workers", "2", PROGRAM, "fail", how, "1") as child:
+        try:
+            assert child.stdout is not None
+            assert child.stderr is not None
+            errors = ""
+            for line in child.stderr:
+                errors += line
+                if "ProcessError: " in line:
+                    break
+            assert expected in errors, errors
+        finally:
+            child.terminate()
+            child.wait()
+    assert time.monotonic() - begin < mpi.SECONDS
+
+
+def test_others_go_on_in_async() -> None:
+    done = run(2, 2, "fail", "SIGKILL", "1", "async", "60")
+    assert done.returncode == 137, said(done)
+    assert "worker 0: " in done.stdout
+    assert " to " in done.stdout, said(done)
+
+
+def test_workers_that_differ_are_told() -> None:
+    done = run(1, 2, "differ")
+    assert done.returncode != 0
+    for line in ("worker 1: ", "worker 0: "):
+        assert re.search(f"{line}.*worker 1 has manifest .* do all run the same script", said(done)), said(
+            done
+        )
+
+
+def test_a_step_without_gradients_has_nothing_for_servers() -> None:
+    done = alone("keep")
+    assert "updates no state by work that applies gradients" in done.stderr, said(done)
+
+
+def test_states_on_servers_are_those_that_a_step_returned() -> None:
+    done = alone("misuse")
+    assert done.returncode == 0, said(done)
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("ArgumentError: \"params['b']\" is held by servers"), said(done)
+    assert lines[1].startswith("DonatedError: state \"params['b']\" was donated by step 1"), said(done)
+    assert lines[2].startswith("epl.Array(float32[24], donated)"), said(done)
+
+
+@pytest.mark.parametrize(
+    ("options", "expected"),
+    [
+        ({"mode": "bsp"}, 'mode of epl.ParameterServer must be one of "sync"'),
+        ({"on_lost": "wait"}, 'on_lost of epl.ParameterServer must be one of "end", "continue"'),
+        ({"on_lost": "continue", "mode": "async"}, 'is of mode "sync"'),
+        ({"min_block_size": 0}, "min_block_size of epl.ParameterServer must be an integer of at least 1"),
+        ({"geo_steps": True}, "geo_steps of epl.ParameterServer must be an integer of at least 1"),
+        ({"slice_up": 1}, "slice_up of epl.ParameterServer must be True or False"),
+        ({"dispatch": "random"}, 'dispatch of epl.ParameterServer must be one of "round_robin", "hash"'),
+    ],
+)
+def test_a_strategy_says_what_is_wrong(options: dict[str, Any], expected: str) -> None:
+    with pytest.raises(epl.ArgumentError) as raised:
+        epl.ParameterServer(**options)
+    assert expected in str(raised.value)
+
+
+def roles(names: list[str]) -> Any:
+    """Parameters of 10 elements each in two blocks, without states."""
+    argument = {"shape": [10], "type": "f32", "sliced": True}
+    blocks = [{"offset": 0, "size": 5, "rows": 5}, {"offset": 5, "size": 5, "rows": 5}]
+    return {
+        "programs": ["apply0"],
+        "groups": [
+            {
+                "name": name,
+                "arguments": [
+                    {"kind": "parameter", "argument": number, "name": name, **argument},
+                    {"kind": "push", "push": number, **argument},
+                ],
+                "blocks": [
+                    {"name": f"{name}.block{i}", "program": "apply0", **block}
+                    for i, block in enumerate(blocks)
+                ],
+            }
+            for number, name in enumerate(names)
+        ],
+    }
+
+
+def test_a_dispatch_of_the_users_names_servers() -> None:
+    seen = []
+
+    def dispatch(names: Any) -> list[int]:
+        seen.append(list(names))
+        return [2, 0]
+
+    Job(roles(["a", "b"]), epl.ParameterServer(dispatch=dispatch), 3, 1, {"apply0": b"plan"})
+    assert seen == [["a.block0", "a.block1"], ["b.block0", "b.block1"]]
+    with pytest.raises(epl.ArgumentError, match=r"a server of 0 to 1 for each block of .*found \[2, 0\]"):
+        Job(roles(["a"]), epl.ParameterServer(dispatch=dispatch), 2, 1, {"apply0": b"plan"})
+
+
+def test_equal_settings_make_equal_jobs() -> None:
+    def job(**options: Any) -> str:
+        return Job(roles(["a", "b"]), epl.ParameterServer(**options), 2, 2, {"apply0": b"plan"}).job.hash
+
+    assert job() == job()
+    assert job() != job(dispatch="hash") != job(mode="async")
+
+
+def test_a_script_becomes_a_server_where_the_environment_says_so(tmp_path: Path) -> None:
+    environment = environment_of(
+        PYTHONPATH=os.pathsep.join(sys.path),
+        TRAINING_ROLE="PSERVER",
+        PADDLE_PSERVERS_IP_PORT_LIST="127.0.0.1:1,127.0.0.1:0x",
+        PADDLE_TRAINERS_NUM="1",
+        POD_IP="127.0.0.1",
+        PADDLE_PORT="1",
+    )
+    program = mpi.write(tmp_path / "train.py", "import epl\nepl.init('cpu:1')\nprint('came back')\n")
+    command = [sys.executable, str(program)]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert 'must have addresses host:port, found "127.0.0.1:0x"' in done.stderr
+    port = str(_free_port())
+    environment["PADDLE_PSERVERS_IP_PORT_LIST"] = f"127.0.0.1:{port}"
+    environment["PADDLE_PORT"] = port
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as child:
+        assert child.stdout is not None
+        try:
+            assert child.stdout.readline() == f"server 0 listens at 127.0.0.1:{port}\n"
+        finally:
+            child.terminate()
+    assert child.returncode == 1
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
