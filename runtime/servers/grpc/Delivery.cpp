@@ -27,7 +27,8 @@ void Delivery::closed(const std::string &why) noexcept {
     return;
   try {
     last->closed(why);
-  } catch (...) { // there is nobody left to tell
+  } catch (...) {
+    isMuted = true; // there is nobody left to tell
   }
 }
 

@@ -22,10 +22,9 @@ void OwnProcess::check() const {
         "the process was forked after its first use of streams: start a new one instead (spawn, not fork)");
 }
 
-/// In a forked process nothing of gRPC may be touched: what is left there stays.
 Handle::~Handle() {
   if (process.isForked())
-    new std::shared_ptr<End>(std::move(end));
+    leaveBehind(end);
   else
     end->abandon();
 }

@@ -4,6 +4,8 @@
 
 #include "runtime/servers/grpc/End.h"
 
+#include <new>
+
 namespace epl::runtime::servers {
 
 /// Tells the process that used gRPC first from those forked off it, which have none of gRPC's threads.
@@ -14,6 +16,11 @@ public:
   /// Throws Error in a process that was forked off.
   void check() const;
 };
+
+/// For destructors in a forked process, where nothing of gRPC may be touched: what is there stays.
+template <typename T> void leaveBehind(std::shared_ptr<T> &object) {
+  new (std::nothrow) std::shared_ptr<T>(std::move(object));
+}
 
 class Handle : public Stream {
 public:

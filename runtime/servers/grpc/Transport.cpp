@@ -47,7 +47,7 @@ private:
 
 GrpcListener::~GrpcListener() {
   if (process.isForked())
-    new std::shared_ptr<Server>(std::move(server)); // nothing of gRPC may be touched there
+    leaveBehind(server);
   else
     stop();
 }
@@ -60,7 +60,7 @@ void GrpcListener::stop() noexcept {
 
 GrpcTransport::~GrpcTransport() {
   if (process.isForked())
-    new std::shared_ptr<Queue>(std::move(queue));
+    leaveBehind(queue);
   else
     outsideOf(*queue, [queue = queue] { queue->drain("the transport was closed"); });
 }
