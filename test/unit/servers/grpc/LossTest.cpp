@@ -25,6 +25,9 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
+/// So much that a peer on a busy machine answers in two thirds of it.
+constexpr std::chrono::milliseconds kSilence(1500);
+
 /// The program EplStreamPeer, until it is destroyed.
 class Peer {
 public:
@@ -141,31 +144,31 @@ TEST(Loss, OfAClientThatIsKilled) {
 
 TEST(Loss, OfAServerThatIsSilent) {
   StreamOptions options;
-  options.silence = 600ms;
+  options.silence = kSilence;
   Connected connected(options);
-  EXPECT_FALSE(connected.reader->whyClosed(1.5)); // it answers, though it has nothing to say
+  EXPECT_FALSE(connected.reader->whyClosed(2)); // it answers, though it has nothing to say
   connected.peer.send(SIGSTOP);
-  EXPECT_THAT(connected.reader->whyClosed(3).value_or("not closed"), HasSubstr("was lost"));
+  EXPECT_THAT(connected.reader->whyClosed(5).value_or("not closed"), HasSubstr("was lost"));
 }
 
 TEST(Loss, OfAClientThatIsSilent) {
   StreamOptions options;
-  options.silence = 600ms;
+  options.silence = kSilence;
   Accepting accepting(options);
-  EXPECT_FALSE(accepting.other.recorder->whyClosed(1.5));
+  EXPECT_FALSE(accepting.other.recorder->whyClosed(2));
   accepting.peer.send(SIGSTOP);
-  EXPECT_THAT(accepting.other.recorder->whyClosed(3).value_or("not closed"),
-              HasSubstr("or nothing came for 600 ms"));
+  EXPECT_THAT(accepting.other.recorder->whyClosed(5).value_or("not closed"),
+              HasSubstr("or nothing came for 1500 ms"));
 }
 
 TEST(Loss, OfASilentPeerWhileMuchIsQueued) {
   StreamOptions options;
-  options.silence = 600ms;
+  options.silence = kSilence;
   Connected connected(options);
   connected.peer.send(SIGSTOP);
   for (int i = 0; i < 64; ++i)
     connected.stream->send(frameOf({}, Bytes(kMaxFrame)));
-  EXPECT_THAT(connected.reader->whyClosed(3).value_or("not closed"), HasSubstr("was lost"));
+  EXPECT_THAT(connected.reader->whyClosed(5).value_or("not closed"), HasSubstr("was lost"));
   EXPECT_EQ(connected.stream->queuedBytes(), 0u);
 }
 
