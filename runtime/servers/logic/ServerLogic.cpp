@@ -69,7 +69,7 @@ void ServerLogic::greet(StreamId stream, const frames::HelloT &hello, Millisecon
   if (!text.empty())
     return refuse(stream, text);
   bool another = members.at(hello.worker).life != hello.life || members.at(hello.worker).opened == 0;
-  if (another && !beginLife(hello))
+  if (another && !beginLife(stream, hello))
     return;
   welcome(stream, hello, now);
 }
@@ -120,11 +120,14 @@ std::string ServerLogic::refusalOfLife(const frames::HelloT &hello) const {
 }
 
 /// Ends the life that a worker had. Returns whether there is a job for another one.
-bool ServerLogic::beginLife(const frames::HelloT &hello) {
+bool ServerLogic::beginLife(StreamId stream, const frames::HelloT &hello) {
   Member &member = members.at(hello.worker);
   bool worked = member.opened > 0 && (member.pushed || (hello.worker == 0 && setup && setup->complete()));
   if (worked && member.presence != Presence::gone && (hello.worker == 0 || !goesOn())) {
-    end(textOf("worker ", hello.worker, " has been started again, and what it was doing is lost"));
+    std::string text =
+        textOf("worker ", hello.worker, " has been started again, and what it was doing is lost");
+    refuse(stream, text);
+    end(text);
     return false;
   }
   if (hello.worker == 0 && setup && !setup->complete()) {

@@ -53,7 +53,7 @@ private:
   void greet(StreamId stream, const frames::HelloT &hello, Milliseconds now);
   std::string refusal(const frames::HelloT &hello) const;
   std::string refusalOfLife(const frames::HelloT &hello) const;
-  bool beginLife(const frames::HelloT &hello);
+  bool beginLife(StreamId stream, const frames::HelloT &hello);
   void welcome(StreamId stream, const frames::HelloT &hello, Milliseconds now);
   void learnJob();
   void refuseStrangers();

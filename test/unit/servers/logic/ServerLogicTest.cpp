@@ -241,8 +241,10 @@ TEST(ServerLogic, EndsSyncWhenAWorkerIsStartedAgain) {
   ServerHarness server(makeScalar(Mode::sync));
   server.setUp();
   server.push(1, 0, 0, 1);
-  server.greet(1, 2);
+  StreamId again = server.greet(1, 2);
   EXPECT_EQ(server.end, "server 0: worker 1 has been started again, and what it was doing is lost");
+  for (StreamId stream : {server.streams[0], again})
+    EXPECT_EQ(server.failure(stream), server.end) << "all are told, and who has come as well";
 }
 
 TEST(ServerLogic, TakesBackWhoIsHeardAgainWithoutSync) {
