@@ -223,6 +223,7 @@ void push(ServersWorker &self, uint64_t step, const nb::list &arrays) {
     throw Error("there are " + std::to_string(arrays.size()) + " gradients, expected " +
                 std::to_string(parameters.size()));
   std::vector<HostTensor> gradients;
+  gradients.reserve(parameters.size());
   for (size_t i = 0; i < parameters.size(); ++i)
     gradients.push_back(
         released(fromNumpy(arrays[i], parameters[i]->type, "the gradient of " + parameters[i]->name)));

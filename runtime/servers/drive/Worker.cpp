@@ -55,9 +55,8 @@ HostTensor take(const HostTensor &whole, Part part) {
 /// sum(addends) * factor, in memory of its own.
 HostTensor combined(const std::vector<HostTensor> &addends, double factor) {
   HostTensor result = HostTensor::allocate(addends.front().type, Memory::Fill::none);
-  std::vector<const std::byte *> sources;
-  for (const HostTensor &each : addends)
-    sources.push_back(each.data);
+  std::vector<const std::byte *> sources(addends.size());
+  std::ranges::transform(addends, sources.begin(), &HostTensor::data);
   addScaled(result.type.element, sources, factor, result.data,
             result.type.bytes() / elementBytes(result.type.element));
   return result;

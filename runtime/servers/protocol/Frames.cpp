@@ -119,9 +119,9 @@ std::vector<std::byte> encode(const Message &message) {
 }
 
 Decoded decode(std::span<const std::byte> head, size_t payloadBytes) {
-  if (head.size() > maxFrameBytes || payloadBytes > maxFrameBytes - head.size())
+  if (head.size() > kMaxFrame || payloadBytes > kMaxFrame - head.size())
     return "has " + count(head.size(), "bytes") + " and a payload of " + std::to_string(payloadBytes) +
-           ", expected at most " + std::to_string(maxFrameBytes);
+           ", expected at most " + std::to_string(kMaxFrame);
   // Fields are aligned relative to the first byte; a transport's buffer may start anywhere.
   std::vector<std::byte> copy(head.begin(), head.end());
   auto *bytes = reinterpret_cast<const uint8_t *>(copy.data());

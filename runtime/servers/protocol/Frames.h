@@ -3,6 +3,7 @@
 #ifndef EPL_RUNTIME_SERVERS_PROTOCOL_FRAMES_H
 #define EPL_RUNTIME_SERVERS_PROTOCOL_FRAMES_H
 
+#include "runtime/servers/Stream.h"
 #include "runtime/servers/protocol/frames_generated.h"
 
 #include <cstddef>
@@ -15,9 +16,6 @@ namespace epl::runtime::servers {
 
 /// The version of the schema that this library writes and reads.
 inline constexpr uint32_t protocolVersion = 1;
-
-/// Bytes of a frame, head and payload.
-inline constexpr size_t maxFrameBytes = size_t(1) << 20;
 
 /// Blocks of one PullRequest; a worker that wants more sends several.
 inline constexpr size_t maxPulledBlocks = size_t(1) << 15;

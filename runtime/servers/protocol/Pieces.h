@@ -12,7 +12,7 @@
 namespace epl::runtime::servers {
 
 /// Bytes of payload that fit into a frame beside the head of a piece.
-inline constexpr size_t maxPayloadBytes = maxFrameBytes - 256;
+inline constexpr size_t maxPayloadBytes = kMaxFrame - 256;
 
 /// Bytes of a tensor that are one frame's payload.
 struct Piece {

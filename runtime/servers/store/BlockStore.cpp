@@ -48,7 +48,7 @@ struct BlockStore::Held {
   std::vector<int32_t> results; // of each argument, which one updates it
   std::vector<std::shared_ptr<StateBuffer>> values;
 
-  static size_t indexOf(int32_t state) { return size_t(state + 1); }
+  static size_t indexOf(int32_t state) { return size_t(int64_t(state) + 1); }
   static size_t indexOf(const manifest::Argument &argument) {
     return argument.role() == ArgumentRole::state ? indexOf(argument.state()) : indexOf(kParameter);
   }
@@ -62,9 +62,8 @@ struct BlockStore::Held {
 
   void apply(Update &update, const std::string &name) {
     HostTensor &gradient = update.gradients.front();
-    std::vector<const std::byte *> addends;
-    for (const HostTensor &each : update.gradients)
-      addends.push_back(each.data);
+    std::vector<const std::byte *> addends(update.gradients.size());
+    std::ranges::transform(update.gradients, addends.begin(), &HostTensor::data);
     if (addends.size() > 1 || update.factor != 1)
       addScaled(gradient.type.element, addends, update.factor, gradient.data,
                 gradient.type.bytes() / elementBytes(gradient.type.element));

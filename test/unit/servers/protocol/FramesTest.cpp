@@ -101,7 +101,7 @@ TEST(Frames, AreFoundAtFault) {
        "(PullRequest) is for 40000 blocks, expected from 1 to 32768"},
       {changed<HeartbeatT>([](HeartbeatT &m) { m.block = -2; }), 0, "(Heartbeat) is about block -2"},
       {changed<GoodbyeT>([](GoodbyeT &) {}), 4, "(Goodbye) has a payload of 4 bytes, expected none"},
-      {changed<GoodbyeT>([](GoodbyeT &) {}), maxFrameBytes, "payload of 1048576, expected at most 1048576"},
+      {changed<GoodbyeT>([](GoodbyeT &) {}), kMaxFrame, "payload of 1048576, expected at most 1048576"},
   };
   for (const Fault &fault : faults)
     EXPECT_THAT(faultOf(decode(encode(fault.message), fault.payload)), HasSubstr(fault.text));
@@ -132,7 +132,7 @@ TEST(Frames, OfTheLargestRequestFit) {
 
 TEST(Frames, OfTheLargestPieceFit) {
   for (Example example : exampleMessages()) {
-    EXPECT_LE(encode(example.message).size(), maxFrameBytes - maxPayloadBytes)
+    EXPECT_LE(encode(example.message).size(), kMaxFrame - maxPayloadBytes)
         << messageName(example.message);
   }
 }
