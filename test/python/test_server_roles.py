@@ -179,6 +179,23 @@ def test_the_scale_of_a_loss_is_a_workers_state(tmp_path: Path) -> None:
     check_rounds(servers, scaled_step, state)
 
 
+def sharpness_aware(params: Any, opt_state: Any, x: jax.Array, y: jax.Array) -> Any:
+    """Gradients where weights are disturbed along a first gradient, which each worker does by itself."""
+    value, gradients = jax.value_and_grad(mlp_loss)(params, x, y)
+    length = 0.05 / optax.tree.norm(gradients)
+    disturbed = jax.tree.map(lambda w, g: w + length * g, params, gradients)
+    updates, opt_state = optax.adam(1e-2).update(jax.grad(mlp_loss)(disturbed, x, y), opt_state)
+    return optax.apply_updates(params, updates), opt_state, value
+
+
+def test_workers_compute_with_what_they_make_of_gradients(tmp_path: Path) -> None:
+    parameters = mlp_parameters()
+    state: Any = (parameters, optax.adam(1e-2).init(parameters))
+    names = {"state": ("params", "opt_state"), "batch": ("x", "y")}
+    lowered = lower(sharpness_aware, *state, *batches(1)[0], **names)
+    check_rounds(Servers(lowered, tmp_path, *BLOCKS), sharpness_aware, state)
+
+
 def refused(optimizer: optax.GradientTransformation, update: Any = None) -> tuple[Any, Any]:
     parameters = mlp_parameters()
     return training_step(optimizer) if update is None else update, (parameters, optimizer.init(parameters))

@@ -240,16 +240,19 @@ LogicalResult StepSplit::verifyNeeded() const {
     Operation *maker = value.getDefiningOp();
     return maker && needed.contains(maker) && !computable.contains(maker);
   };
-  const char *expected = " depends on what servers make of gradients in the same step, expected work of "
-                         "workers to read states as the step begins: they have new values in the next one";
   for (Operation &op : body.without_terminator())
     if (needed.contains(&op) && !applied.contains(&op) && llvm::any_of(getUsedValues(&op), isMissing))
-      return op.emitError() << "this" << expected;
+      return op.emitError()
+             << "this depends on what servers make of gradients in the same step, expected work "
+                "of workers to read states as the step begins: they have new ones in the next";
   for (OpOperand &use : body.getTerminator()->getOpOperands()) {
     unsigned result = use.getOperandNumber();
     BlockArgument state = getUpdatedArgument(step, result);
     if (isMissing(use.get()) && !(state && served.contains(state)))
-      return emitError(use.get().getLoc()) << "result \"" << getResultName(step, result) << "\"" << expected;
+      return emitError(use.get().getLoc()) << "result \"" << getResultName(step, result)
+                                           << "\" depends on what servers make of gradients in the same "
+                                              "step, expected results of states as "
+                                              "the step begins: workers have new ones in the next";
   }
   return success();
 }
