@@ -83,17 +83,14 @@ class Servers:
                 self._blocks[block["name"]] = [_rows(values[e["argument"]], e, block) for e in held]
 
     def fetch(self, argument: int) -> Any:
-        """A state as it is now: its group's; else that of blocks, whose copies are equal; else a worker's."""
+        """A state as it is now: that of blocks, whose copies are equal; else a worker's."""
         copies = []
         for group in self.roles["groups"]:
             for index, each in enumerate(group["arguments"]):
                 if each["kind"] == "push" or each["argument"] != argument:
                     continue
                 parts = [self._blocks[block["name"]][index] for block in group["blocks"]]
-                if each["kind"] in ("parameter", "state"):
-                    copies = [np.concatenate(parts) if each["sliced"] else parts[0]]
-                else:
-                    copies += parts
+                copies += [np.concatenate(parts)] if each["sliced"] else parts
         for copy in copies:
             np.testing.assert_array_equal(copy, copies[0])
         return (copies[0] if copies else self._own[0][argument]).view(self._types[argument])
