@@ -11,11 +11,14 @@ import time
 from pathlib import Path
 from typing import Any
 
+import jax
+import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import epl
 import mpi
+from epl.servers.compiling import compile_server, options_of
 from epl.servers.geo import exchange
 from epl.servers.job import Job
 from over_processes.launching import environment_of
@@ -54,7 +57,7 @@ def test_adam_in_sync_is_that_of_one_device() -> None:
     assert done.stdout.count("has what one device has") == 2, said(done)
 
 
-@pytest.mark.parametrize("mode", ["half_async", "async", "geo"])
+@pytest.mark.parametrize("mode", ["half_async", "async", "dc_asgd", "geo"])
 def test_losses_fall_without_sync(mode: str) -> None:
     done = run(2, 2, "regress", mode)
     assert done.returncode == 0, said(done)
@@ -81,6 +84,25 @@ def test_geo_exchanges_differences() -> None:
     assert exchange([np.float32([3.0])], one, 2, swap) == [3.0]
     assert sent == [1.0]
     assert exchange([np.float32([3.0])], one, 2, lambda moved: [np.float32([7.0])]) == [8.0]
+
+
+def test_delay_is_compensated(tmp_path: Path) -> None:
+    """Case 69 of Paddle's: w = 1, the gradient's worker had 1.5, g = 2: nothing is left of it."""
+
+    def step(w: Any, x: Any) -> Any:
+        with epl.replicate():
+            gradient = jax.grad(lambda w: jnp.mean(x @ w))(w)
+        return w - 0.25 * gradient
+
+    lowered = epl.parallelize(
+        step, state="w", batch="x", devices="cpu:1", strategy=epl.ParameterServer(mode="dc_asgd")
+    ).lower(np.ones(2, np.float32), np.ones((4, 2), np.float32))
+    cut = options_of(lowered.strategy, 1)
+    plans = compile_server(lowered.program.text, "step", cut, ["apply0"])
+    (tmp_path / "apply.eplan").write_bytes(plans["apply0"])
+    apply = epl.load(tmp_path / "apply.eplan", devices="cpu:1")
+    w, gradient, backup = (np.float32(each) for each in ([1, 1], [2, 2], [1.5, 1]))
+    np.testing.assert_array_equal(np.asarray(apply(w, gradient, backup)[0]), np.float32([1, 0.5]))
 
 
 def test_a_process_alone_has_its_server_in_it() -> None:

@@ -37,6 +37,10 @@ void mlir::epl::addRoleOptions(CLI::App &app, Options &options) {
       ->capture_default_str();
   app.add_flag("--slice,!--no-slice", options.slice,
                "cut parameters into blocks (default), or leave each whole at one server");
+  app.add_flag(
+      "--compensate", options.compensate,
+      "have servers take g + g g (w - w') for a gradient g, w' being the parameter w as its worker had "
+      "it (DC-ASGD)");
   app.add_option("--program", options.program,
                  "with --role=server: compile this program alone, as --emit=roles names it, to the file -o")
       ->type_name("PROGRAM");
@@ -62,7 +66,8 @@ std::string mlir::epl::describeRole(const Options &options) {
   if (options.role != Role::server)
     return options.role == Role::worker ? " --role=worker" : "";
   return " --role=server --servers=" + std::to_string(options.servers) +
-         " --min-block-size=" + std::to_string(options.minBlockSize) + (options.slice ? "" : " --no-slice");
+         " --min-block-size=" + std::to_string(options.minBlockSize) + (options.slice ? "" : " --no-slice") +
+         (options.compensate ? " --compensate" : "");
 }
 
 //===----------------------------------------------------------------------===//
@@ -75,6 +80,7 @@ std::unique_ptr<Pass> mlir::epl::createRolePass(const Options &options) {
   role.servers = options.servers;
   role.minBlockSize = options.minBlockSize;
   role.slice = options.slice;
+  role.compensate = options.compensate;
   role.program = options.program;
   return createSplitRolesPass(role);
 }

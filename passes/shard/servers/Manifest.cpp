@@ -49,6 +49,8 @@ static StringRef getName(GroupPlan::Kind kind) {
     return "constant";
   case GroupPlan::Kind::push:
     return "push";
+  case GroupPlan::Kind::backup:
+    return "backup";
   }
   llvm_unreachable("no kind of arguments");
 }

@@ -46,9 +46,12 @@ def SplitRolesPass : Pass<"epl-split-roles", "::mlir::ModuleOp"> {
     Option<"minBlockSize", "min-block-size", "int64_t", "8192",
            "The elements of a block at least, of a parameter that has them">,
     Option<"slice", "slice", "bool", "true", "Cut parameters into blocks">,
+    Option<"compensate", "compensate", "bool", "false",
+           "Compensate gradients for what was applied since their worker had the parameter (DC-ASGD)">,
     Option<"program", "program", "std::string", [{""}], "The one program of servers to keep; empty: all">
   ];
-  let dependentDialects = ["EplDialect"];
+  let dependentDialects = ["EplDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",
+                           "::mlir::tensor::TensorDialect"];
 }
 
 #endif // EPL_SHARD_SERVERS_PASSES

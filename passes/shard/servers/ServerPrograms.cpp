@@ -7,6 +7,9 @@
 #include "passes/shard/servers/BlockRows.h"
 #include "passes/shard/servers/SliceVariable.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Linalg/IR/Linalg.h"
+#include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -20,7 +23,16 @@ using Kind = GroupPlan::Kind;
 // A group as a function
 //===----------------------------------------------------------------------===//
 
-static SmallVector<Argument> getArguments(const StepSplit &split, const ServerGroup &group) {
+/// The gradient that is compensated for delay: what is pushed, if that is one tensor as the parameter is.
+static Value getCompensated(const ServerGroup &group) {
+  if (group.work.pushes.size() != 1)
+    return {};
+  Value pushed = group.work.pushes.front();
+  return pushed.getType() == group.parameter.getType() ? pushed : Value();
+}
+
+static SmallVector<Argument> getArguments(const StepSplit &split, const ServerGroup &group,
+                                          bool compensates) {
   SmallVector<Argument> arguments;
   auto add = [&](Kind kind, auto &&values) {
     SmallVector<Value> sorted(values.begin(), values.end());
@@ -35,10 +47,47 @@ static SmallVector<Argument> getArguments(const StepSplit &split, const ServerGr
   add(Kind::own, group.work.own);
   add(Kind::constant, group.work.copies);
   add(Kind::push, group.work.pushes);
+  if (compensates && getCompensated(group))
+    arguments.push_back({Kind::backup, group.parameter, false});
   return arguments;
 }
 
-static bool isUpdated(Kind kind) { return kind != Kind::constant && kind != Kind::push; }
+static bool isUpdated(Kind kind) {
+  return kind != Kind::constant && kind != Kind::push && kind != Kind::backup;
+}
+
+/// g + g g (w - w'), element by element. Reference: S. Zheng et al., "Asynchronous Stochastic Gradient
+/// Descent with Delay Compensation", 2017, with the factor of Fluid's transpiler, 1.
+static Value compensate(OpBuilder &builder, Value gradient, Value now, Value before) {
+  Location loc = gradient.getLoc();
+  RankedTensorType type = getTensorType(gradient);
+  Value empty = tensor::EmptyOp::create(builder, loc, type.getShape(), type.getElementType());
+  SmallVector<AffineMap> maps(4, builder.getMultiDimIdentityMap(type.getRank()));
+  SmallVector<utils::IteratorType> iterators(type.getRank(), utils::IteratorType::parallel);
+  return linalg::GenericOp::create(
+             builder, loc, type, ValueRange{gradient, now, before}, empty, maps, iterators,
+             [](OpBuilder &b, Location at, ValueRange elements) {
+               Value g = elements[0];
+               Value moved = arith::SubFOp::create(b, at, elements[1], elements[2]);
+               Value square = arith::MulFOp::create(b, at, g, g);
+               Value more = arith::MulFOp::create(b, at, square, moved);
+               linalg::YieldOp::create(b, at, ValueRange{arith::AddFOp::create(b, at, g, more)});
+             })
+      .getResult(0);
+}
+
+/// Has the program read the compensated gradient, if it has the parameter as the gradient's worker had it.
+static void compensateIn(OpBuilder &builder, const ServerGroup &group, ArrayRef<Argument> arguments,
+                         ArrayRef<BlockArgument> given, IRMapping &values) {
+  if (arguments.back().kind != Kind::backup)
+    return;
+  Value gradient = getCompensated(group);
+  Value made = compensate(builder, values.lookup(gradient), values.lookup(group.parameter), given.back());
+  values.map(gradient, made);
+  Attribute work = (*group.work.ops.begin())->getAttr(EplDialect::kWorkAttr);
+  for (Operation *op : {made.getDefiningOp(), made.getDefiningOp()->getOperand(3).getDefiningOp()})
+    op->setAttr(EplDialect::kWorkAttr, work);
+}
 
 /// The group's work as a function of whole tensors before the step, its ops stamped.
 static func::FuncOp writeProgram(const StepSplit &split, const ServerGroup &group,
@@ -56,10 +105,12 @@ static func::FuncOp writeProgram(const StepSplit &split, const ServerGroup &grou
   Block *body = program.addEntryBlock();
   IRMapping values;
   for (auto [argument, value] : llvm::zip_equal(arguments, body->getArguments())) {
-    values.map(argument.value, value);
+    if (argument.kind != Kind::backup)
+      values.map(argument.value, value);
     value.setLoc(argument.value.getLoc());
   }
   builder.setInsertionPointToEnd(body);
+  compensateIn(builder, group, arguments, body->getArguments(), values);
   for (Operation &op : step.front().without_terminator())
     if (group.work.ops.contains(&op))
       builder.clone(op, values);
@@ -88,6 +139,8 @@ static void setAttributes(func::FuncOp program, ArrayRef<Argument> arguments, co
     std::string name = isPush ? "pushed for " + getArgumentName(group.parameter) +
                                     (pushes > 1 ? " (" + std::to_string(pushed++) + ")" : "")
                               : getArgumentName(cast<BlockArgument>(argument.value));
+    if (argument.kind == Kind::backup)
+      name += " as its worker had it";
     auto role = builder.getNamedAttr(EplDialect::kRoleAttr,
                                      builder.getStringAttr(isUpdated(argument.kind) ? "state" : "constant"));
     program.setArgAttrs(index, withAttrs(program, name, role));
@@ -119,7 +172,7 @@ public:
       : split(split), options(options), explains(explains) {}
 
   GroupPlan write(const ServerGroup &group) {
-    GroupPlan plan{getArguments(split, group), {}};
+    GroupPlan plan{getArguments(split, group, options.compensate), {}};
     func::FuncOp program = writeProgram(split, group, plan.arguments);
     SmallVector<int64_t> sizes = getSizes(group);
     if (sizes.size() > 1)

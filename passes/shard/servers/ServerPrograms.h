@@ -10,6 +10,9 @@ struct BlockOptions {
   int64_t servers = 1;         ///< blocks of a parameter at most
   int64_t minBlockSize = 8192; ///< elements of a block at least, if a parameter has them
   bool slice = true;           ///< else each parameter is one block
+  /// Whether programs take the parameter as the gradient's worker had it, w', and g + g g (w - w') in the
+  /// place of the gradient g (DC-ASGD).
+  bool compensate = false;
 };
 
 /// A part of a group, which one server holds.
@@ -22,7 +25,7 @@ struct ServerBlock {
 
 /// How a group is done: one argument of its programs each.
 struct GroupPlan {
-  enum class Kind { parameter, state, own, constant, push };
+  enum class Kind { parameter, state, own, constant, push, backup };
   struct Argument {
     Kind kind;
     Value value; ///< of the step

@@ -75,7 +75,7 @@ private:
       emitRemark(mixing->getLoc())
           << "this is made of gradients of several parameters, so each worker does it, of "
              "its own gradients, before they are pushed";
-    BlockOptions options{servers, minBlockSize, slice};
+    BlockOptions options{servers, minBlockSize, slice, compensate};
     SmallVector<GroupPlan> plans = writeServerPrograms(split, options, /*explain=*/program.empty());
     module->setAttr(kServersAttr, getManifest(split, plans));
     for (const GroupPlan &plan : plans)

@@ -29,7 +29,8 @@ def server_options() -> tuple[str, ...]:
 def options_of(strategy: ParameterServer, servers: int) -> tuple[str, ...]:
     """What a strategy says to the compiler of how parameters are cut for so many servers."""
     whole = () if strategy.slice_up else ("--no-slice",)
-    return (f"--servers={servers}", f"--min-block-size={strategy.min_block_size}", *whole)
+    delay = ("--compensate",) if strategy.mode == "dc_asgd" else ()
+    return (f"--servers={servers}", f"--min-block-size={strategy.min_block_size}", *whole, *delay)
 
 
 def describe(text: str, devices: str, name: str, cut: Sequence[str], more: Sequence[str]) -> Any:

@@ -88,7 +88,7 @@ class Job:
     def _note_sources(self, number: int, group: Any) -> None:
         state = 0
         for argument in group["arguments"]:
-            if argument["kind"] == "push":
+            if argument["kind"] in ("push", "backup"):
                 continue
             is_parameter = argument["kind"] == "parameter"
             place = PARAMETER if is_parameter else state
@@ -108,7 +108,7 @@ def _parameter(group: Any, places: Sequence[int], order: Mapping[str, int]) -> t
     states = [
         (argument["name"], DTYPES[argument["type"]], argument["shape"], argument["sliced"])
         for argument in group["arguments"]
-        if argument["kind"] not in ("parameter", "push")
+        if argument["kind"] not in ("parameter", "push", "backup")
     ]
     blocks = []
     for block, server in zip(group["blocks"], places, strict=True):
@@ -125,6 +125,8 @@ def _arguments(group: Any) -> list[tuple[str, int]]:
     for argument in group["arguments"]:
         if argument["kind"] == "parameter":
             found.append(("parameter", PARAMETER))
+        elif argument["kind"] == "backup":
+            found.append(("backup", PARAMETER))
         elif argument["kind"] == "push":
             _check_gradient(group["name"], own, argument, found)
             found.append(("gradient", PARAMETER))

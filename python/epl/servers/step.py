@@ -25,8 +25,6 @@ from epl.servers.job import DTYPES, PARAMETER, Job
 from epl.servers.strategy import ParameterServer
 from epl.stages import Compiled, Lowered
 
-_SUPPORTED = ("sync", "half_async", "async", "geo")
-
 
 @dataclass(frozen=True)
 class ServedLowered(Lowered):
@@ -52,11 +50,6 @@ class Served:
           UnsupportedError: for what is not there yet.
         """
         strategy, name, text = lowered.strategy, lowered.signature.name, lowered.program.text
-        if strategy.mode not in _SUPPORTED:
-            raise UnsupportedError(
-                f'mode "{strategy.mode}" of epl.ParameterServer is not supported yet, expected '
-                f"{', '.join(_SUPPORTED)}"
-            )
         role = current_role()
         servers, self.workers = (len(role.servers), role.workers) if role else (1, 1)
         cut = compiling.options_of(strategy, servers)
