@@ -26,6 +26,11 @@ CHOSEN = NAMES if os.environ.get("EPL_NIGHTLY") else ["gpt", "mlp", "resnet", "s
 BLOCKS = ("--servers=3", "--min-block-size=16")
 
 
+# Optimizers whose update of a row reads others.
+OF_MATRICES = ("lamb", "adafactor", "muon", "novograd")
+ALL = {**OPTIMIZERS, "novograd": lambda: optax.novograd(1e-2)}
+
+
 def lower(step: Any, *arguments: Any, devices: int = 1, state: Any = 0, batch: Any = 1) -> Any:
     return epl.parallelize(step, state=state, batch=batch, devices=devices).lower(*arguments)
 
@@ -100,7 +105,7 @@ def check_rounds(servers: Servers, step: Any, state: Any, workers: int = 1) -> N
 
 
 def optimizer_step(name: str) -> tuple[Any, tuple[Any, ...]]:
-    optimizer = OPTIMIZERS[name]()
+    optimizer = ALL[name]()
     parameters = mlp_parameters()
     return training_step(optimizer), (parameters, optimizer.init(parameters))
 
@@ -110,12 +115,8 @@ def lower_optimizer(name: str, samples: int = 24) -> Any:
     return lower(step, *state, *batches(1, samples)[0], state=("params", "opt_state"), batch=("x", "y"))
 
 
-# Optimizers whose update of a row reads others.
-OF_MATRICES = ("lamb", "adafactor", "muon")
-
-
 @pytest.mark.parametrize("workers", [1, 2])
-@pytest.mark.parametrize("name", OPTIMIZERS)
+@pytest.mark.parametrize("name", ALL)
 def test_an_optimizer_on_servers(name: str, workers: int, tmp_path: Path) -> None:
     step, state = optimizer_step(name)
     if name == "clipped" and workers > 1:

@@ -101,6 +101,27 @@ void StepSplit::joinReaders() {
   for (auto [state, result] : served)
     if (std::optional<unsigned> leader = getLeader(nextValues.lookup(state)))
       classes->join(result, *leader);
+  for (auto [result, other] : joined)
+    classes->join(result, other);
+}
+
+/// A result of the one other group whose updates have numbers in common with those of a group; none if there
+/// are several.
+std::optional<unsigned> StepSplit::findPartner(unsigned leader) const {
+  llvm::SmallDenseSet<unsigned> partners;
+  for (Operation &op : body.without_terminator()) {
+    const StateGroups::Leads *leads = classes->getLeads(&op);
+    if (!leads)
+      continue;
+    llvm::SmallDenseSet<unsigned> led;
+    for (unsigned index : leads->all.set_bits())
+      led.insert(classes->find(classes->getResults()[index]));
+    if (led.contains(leader) ||
+        llvm::any_of(getUsedValues(&op), [&](Value value) { return getLeader(value) == leader; }))
+      partners.insert(led.begin(), led.end());
+  }
+  partners.erase(leader);
+  return partners.size() == 1 ? std::optional(*partners.begin()) : std::nullopt;
 }
 
 /// Of each group one, in the order of the step's results.
@@ -131,12 +152,19 @@ bool StepSplit::isOfServers(unsigned leader, const ServerWork &work) const {
   });
 }
 
-/// Leaves states to workers of which that does not hold. Whether there are such.
+/// Joins groups of which that does not hold with the one whose gradient they are made of, such as the norm of
+/// each gradient that NovoGrad keeps; leaves them to workers if there are several. Whether there are such.
 bool StepSplit::dropGroups() {
   llvm::SmallDenseSet<unsigned> dropped;
-  for (unsigned leader : getLeaders())
-    if (!isOfServers(leader, collect(leader)))
-      dropped.insert(leader);
+  for (unsigned leader : getLeaders()) {
+    if (isOfServers(leader, collect(leader)))
+      continue;
+    if (std::optional<unsigned> partner = findPartner(leader)) {
+      joined.push_back({leader, *partner});
+      return true;
+    }
+    dropped.insert(leader);
+  }
   served.remove_if([&](const auto &state) { return dropped.contains(classes->find(state.second)); });
   return !dropped.empty();
 }

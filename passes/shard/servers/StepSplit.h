@@ -71,6 +71,7 @@ private:
   void group();
   bool isFollowed(Operation &op) const { return applied.contains(&op) && !autonomous.contains(&op); }
   void joinReaders();
+  std::optional<unsigned> findPartner(unsigned leader) const;
   bool dropGroups();
   bool isOfServers(unsigned leader, const ServerWork &work) const;
   void findPulled();
@@ -101,6 +102,7 @@ private:
   DenseMap<BlockArgument, Value> nextValues;
   llvm::MapVector<BlockArgument, unsigned> served; ///< states that servers hold, with the result of each
   std::unique_ptr<StateGroups> classes;
+  SmallVector<std::pair<unsigned, unsigned>> joined; ///< results of groups that are one
   DenseSet<BlockArgument> pulled, kept;
   DenseSet<Operation *> computable;  ///< by workers, who have what they pull and what they hold
   DenseSet<Operation *> ofGradients; ///< and what these apply, made of nothing else
