@@ -126,7 +126,7 @@ std::unique_ptr<plan::AttentionT> PlanBuilder::getAttention(LaunchOp launch, Att
   auto made = std::make_unique<plan::AttentionT>();
   made->softmax = commands.at(softmax);
   for (Value input : softmax.getInputs()) // the scores, beside which there may be a mask
-    if (getElementTypeOrSelf(input).isF32())
+    if (isa<FloatType>(getElementTypeOrSelf(input)))
       made->scores = commands.at(getProducer(input));
   made->scale = attr.getScale().getValue().convertToFloat();
   made->causal = attr.getCausal();

@@ -233,7 +233,7 @@ def MatchAttention : Pass<"epl-match-attention", "::mlir::ModuleOp"> {
   let summary = "Finds the products that a library of GPUs runs as attention, with what is before them";
   let description = [{
     A product `p v` in bf16 or f16 gets `attention` and q and k as further inputs, if `p` is a softmax along rows of
-    `q k^T`, in f32, scaled by a constant, with a causal mask or none, and nobody else reads `p` or what it is made of,
+    `q k^T`, scaled by a constant, with a causal mask or none, and nobody else reads `p` or what it is made of,
     but launches that make nothing else than the gradients of q, k and v. These are put together, and behind them a
     launch gives the gradients on, which is the library's; it reads what the product has kept of each row, its second
     result then. All launches stay: they are what runs where there is no library.

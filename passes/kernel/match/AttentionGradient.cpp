@@ -30,7 +30,7 @@ MaskOf mlir::epl::getMaskOf(LaunchOp launch, const SymbolTable &symbols, int64_t
   };
 }
 
-/// Whether a kernel rounds each element of its input, and does nothing else.
+/// Whether a kernel gives each element of its input on in 16 bits, and does nothing else.
 static bool isRounding(KernelOp kernel) {
   Block &body = kernel.getBody().front();
   if (kernel.getKind() != KernelKind::fusion || body.getNumArguments() != 1 ||
@@ -39,8 +39,7 @@ static bool isRounding(KernelOp kernel) {
   Value result = body.getTerminator()->getOperand(0);
   RowExpressions elements(kernel, result, 1, 1, [](BlockArgument) { return std::nullopt; });
   std::optional<Scalar> made = elements.trace(result, elements.getWhole());
-  std::optional<Scalar> rounded = made ? elements.operandOf<arith::TruncFOp>(*made, 0) : std::nullopt;
-  return rounded && elements.getArgument(*rounded, elements.getWhole()) == body.getArgument(0) &&
+  return made && elements.getArgument(*made, elements.getWhole()) == body.getArgument(0) &&
          isNarrowFloat(getElementTypeOrSelf(result));
 }
 

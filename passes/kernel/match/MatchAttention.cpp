@@ -2,7 +2,7 @@
 //
 // Problem: attention is two products with a softmax between them. What these hand to one another has an
 // element for each pair of positions, which a library of GPUs never puts into memory. Method: a product
-// p v whose p is made by a launch that is a softmax along rows (RowSoftmax.h) of a product q k^T in f32. Of
+// p v whose p is made by a launch that is a softmax along rows (RowSoftmax.h) of a product q k^T. Of
 // both products each step through the batch is one through the same matrices of p, so that the library has
 // them as batches and heads. Only where nobody else reads p and the scores, or nobody but the gradient of the
 // attention, which the library has, too (AttentionGradient.h).
@@ -44,14 +44,15 @@ SmallVector<BatchLoop> getBatch(GemmAttr gemm, int64_t BatchLoop::*stride) {
   return loops;
 }
 
-/// What `gemm` is of a kernel that does nothing else, on bf16 or f16; null if there is none.
-GemmAttr getPlainProduct(KernelOp kernel, bool widens) {
+/// What `gemm` is of a kernel that does nothing else, on bf16 or f16; null if there is none. `mayWiden`: its
+/// result may be f32.
+GemmAttr getPlainProduct(KernelOp kernel, bool mayWiden) {
   GemmAttr gemm = kernel.getGemmAttr();
   if (!gemm || gemm.getAccumulate() || gemm.getTransposeA() || kernel.getEpilogue() || kernel.getAttention())
     return {};
   Type operand = getElementTypeOrSelf(kernel.getBody().front().getArgument(0).getType());
   Type result = getElementTypeOrSelf(kernel.getBody().front().getTerminator()->getOperand(0).getType());
-  return isNarrowFloat(operand) && (widens ? result.isF32() : result == operand) ? gemm : GemmAttr();
+  return isNarrowFloat(operand) && (result == operand || (mayWiden && result.isF32())) ? gemm : GemmAttr();
 }
 
 /// Whether the result of `scores` lies as `product` reads its first operand: matrices of rows without gaps,
@@ -90,7 +91,7 @@ private:
   KernelOp kernelOf(LaunchOp launch) const { return symbols->lookup<KernelOp>(launch.getKernel()); }
 
   void match(LaunchOp launch) {
-    GemmAttr product = getPlainProduct(kernelOf(launch), /*widens=*/false);
+    GemmAttr product = getPlainProduct(kernelOf(launch), /*mayWiden=*/false);
     auto made = product && !product.getTransposeB() ? dyn_cast<OpResult>(getOrigin(launch.getInputs()[0]))
                                                     : OpResult();
     auto softmax = made ? dyn_cast<LaunchOp>(made.getOwner()) : LaunchOp();
@@ -98,7 +99,7 @@ private:
       return;
     for (auto [number, input] : llvm::enumerate(softmax.getInputs())) {
       LaunchOp scores = getMaker(input, softmax);
-      GemmAttr of = scores ? getPlainProduct(kernelOf(scores), /*widens=*/true) : GemmAttr();
+      GemmAttr of = scores ? getPlainProduct(kernelOf(scores), /*mayWiden=*/true) : GemmAttr();
       if (!of || !of.getTransposeB() || !areAlike(of, product) ||
           getElementTypeOrSelf(scores.getInputs()[0]) != getElementTypeOrSelf(launch.getInputs()[1]))
         continue;
@@ -128,8 +129,9 @@ private:
       return llvm::all_of(getReaders(result).value_or(SmallVector<OpOperand *>{nullptr}),
                           [&](OpOperand *reader) { return reader && reader->getOwner() == found.product; });
     });
-    std::optional<AttentionGradient> gradient;
-    if (!isAlone && !(gradient = AttentionGradient::find(found, *symbols)))
+    std::optional<AttentionGradient> gradient =
+        isAlone ? std::nullopt : AttentionGradient::find(found, *symbols);
+    if (!isAlone && !gradient)
       return;
     LaunchOp end = addEnd(found, gradient.has_value()), left = found.product;
     left.getResult(0).replaceAllUsesWith(end.getResult(0));

@@ -30,6 +30,8 @@ static DenseSet<Value> findReductions(Block &body) {
   return found;
 }
 
+static bool isRounding(Operation *op) { return isa_and_nonnull<arith::ExtFOp, arith::TruncFOp>(op); }
+
 RowExpressions::RowExpressions(KernelOp kernel, Value like, int64_t rows, int64_t columns, MaskOf maskOf)
     : columns(columns), maskOf(std::move(maskOf)), domain(getLongDims(like)),
       whole(StridedAccess::identity(domain)), reductions(findReductions(kernel.getBody().front())),
@@ -58,6 +60,8 @@ Scalar RowExpressions::resolve(Element *node, Value value) {
     return resolve(node->operands[argument.getArgNumber()]);
   if (value.getDefiningOp<arith::ConstantOp>())
     return {expressions.traceScalar(value).node, {}};
+  if (isRounding(value.getDefiningOp()))
+    return resolve(node, value.getDefiningOp()->getOperand(0));
   return {node, value};
 }
 
@@ -101,9 +105,13 @@ GenericOp RowExpressions::getReduction(const Scalar &combined, double start) con
 
 /// Whether an op of a reduction's payload combines its input with what it has so far.
 bool RowExpressions::combinesBoth(GenericOp generic, Operation *op) {
-  Block &payload = *generic.getBody();
-  return llvm::is_contained(op->getOperands(), Value(payload.getArgument(0))) &&
-         llvm::is_contained(op->getOperands(), Value(payload.getArgument(1)));
+  auto isCombined = [&](Value argument) {
+    return llvm::any_of(op->getOperands(), [&](Value operand) {
+      return operand == argument ||
+             (isRounding(operand.getDefiningOp()) && operand.getDefiningOp()->getOperand(0) == argument);
+    });
+  };
+  return llvm::all_of(generic.getBody()->getArguments(), isCombined);
 }
 
 std::optional<Scalar> RowExpressions::reducedElement(GenericOp generic) {

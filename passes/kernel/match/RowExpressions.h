@@ -10,6 +10,7 @@
 namespace mlir::epl {
 
 /// An element: what an op of a node's payload makes, or, without `value`, what is loaded or constant.
+/// Roundings, and what undoes them, are not looked at: it is what they are of.
 struct Scalar {
   Element *node = nullptr;
   Value value;

@@ -19,16 +19,25 @@ static constexpr size_t kMostTerms = 64;
 
 RowValue mlir::epl::getSoftmaxValue() { return {{{RowTerm{1, 0, -1, {}}, 1}}, false}; }
 
+/// Multiplies a term with a power of sums along the row.
+static void addSums(RowTerm &term, std::pair<int, int> exponents, int power) {
+  int &count = term.sums[exponents];
+  count += power;
+  if (count == 0)
+    term.sums.erase(exponents);
+}
+
 static RowTerm multiply(const RowTerm &a, const RowTerm &b, int power) {
   RowTerm made{a.e + power * b.e, a.d + power * b.d, a.s + power * b.s, a.sums};
   for (auto [exponents, count] : b.sums)
-    if ((made.sums[exponents] += power * count) == 0)
-      made.sums.erase(exponents);
+    addSums(made, exponents, power * count);
   return made;
 }
 
 static void add(RowPolynomial &to, const RowTerm &term, double factor) {
-  if ((to[term] += factor) == 0)
+  double &own = to[term];
+  own += factor;
+  if (own == 0)
     to.erase(term);
 }
 
@@ -75,8 +84,8 @@ std::optional<RowPolynomial> RowAlgebra::expandSum(const Scalar &scalar) {
       return std::nullopt;
     if (exponents == std::pair(1, 0))
       outer.s += 1;
-    else if ((outer.sums[exponents] += 1) == 0)
-      outer.sums.erase(exponents);
+    else
+      addSums(outer, exponents, 1);
     add(made, outer, factor);
   }
   return made;
@@ -86,8 +95,7 @@ std::optional<RowPolynomial> RowAlgebra::expandOp(const Scalar &scalar) {
   Operation *op = scalar.value.getDefiningOp();
   if (isa_and_nonnull<arith::SelectOp>(op))
     return expandSelect(scalar);
-  if (!isa_and_nonnull<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp,
-                       arith::ExtFOp, arith::TruncFOp>(op))
+  if (!isa_and_nonnull<arith::AddFOp, arith::SubFOp, arith::MulFOp, arith::DivFOp, arith::NegFOp>(op))
     return std::nullopt;
   SmallVector<RowPolynomial> operands;
   for (Value operand : op->getOperands())
@@ -95,8 +103,6 @@ std::optional<RowPolynomial> RowAlgebra::expandOp(const Scalar &scalar) {
       operands.push_back(std::move(*made));
     else
       return std::nullopt;
-  if (isa<arith::ExtFOp, arith::TruncFOp>(op))
-    return operands[0];
   if (isa<arith::NegFOp>(op))
     return combine(RowPolynomial(), operands[0], -1);
   if (isa<arith::AddFOp, arith::SubFOp>(op))

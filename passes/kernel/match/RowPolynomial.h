@@ -29,7 +29,7 @@ struct RowValue {
 /// The softmax itself.
 RowValue getSoftmaxValue();
 
-/// Writes elements as polynomials. Roundings are not looked at.
+/// Writes elements as polynomials.
 class RowAlgebra {
 public:
   /// `valueOf` says what some elements are: before anything else is asked.

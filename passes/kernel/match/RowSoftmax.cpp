@@ -2,8 +2,8 @@
 //
 // Problem: whether a fused kernel is a softmax along rows. Method: each element of the result is followed
 // back to the input (RowExpressions.h). What is left of it then is
-//   round(exp(s - max(s)) / sum(exp(s - max(s)))), s = x * scale, or select(row >= column, x * scale,
-//   -large).
+//   exp(s - max(s)) / sum(exp(s - max(s))), s = x * scale, or select(row >= column, x * scale, -large),
+// with roundings anywhere.
 // Each sum and maximum must be one of the row's elements that the numerator is of.
 //
 //===----------------------------------------------------------------------===//
@@ -29,10 +29,9 @@ public:
         expressions(kernel, input, rows, columns, maskOf) {}
 
   std::optional<RowSoftmax> match(unsigned rounded) {
-    std::optional<Scalar> result = expressions.isRegular()
-                                       ? expressions.trace(yield->getOperand(rounded), expressions.getWhole())
-                                       : std::nullopt;
-    quotient = result ? expressions.operandOf<arith::TruncFOp>(*result, 0) : std::nullopt;
+    std::optional<Scalar> quotient =
+        expressions.isRegular() ? expressions.trace(yield->getOperand(rounded), expressions.getWhole())
+                                : std::nullopt;
     numerator = quotient ? expressions.operandOf<arith::DivFOp>(*quotient, 0) : std::nullopt;
     std::optional<Scalar> difference =
         numerator ? expressions.operandOf<math::ExpOp>(*numerator, 0) : std::nullopt;
@@ -103,7 +102,7 @@ private:
   Operation *yield;
   BlockArgument input;
   RowExpressions expressions;
-  std::optional<Scalar> quotient, numerator, sum;
+  std::optional<Scalar> numerator, sum;
 };
 
 } // namespace
@@ -115,8 +114,8 @@ std::optional<RowSoftmax> mlir::epl::matchRowSoftmax(KernelOp kernel, unsigned s
     return std::nullopt;
   auto from = cast<RankedTensorType>(body.getArgument(scores).getType()),
        to = cast<RankedTensorType>(body.getTerminator()->getOperand(rounded).getType());
-  if (!from.getElementType().isF32() || !isNarrowFloat(to.getElementType()) ||
-      from.getNumElements() != to.getNumElements())
+  bool isFloat = from.getElementType().isF32() || isNarrowFloat(from.getElementType());
+  if (!isFloat || !isNarrowFloat(to.getElementType()) || from.getNumElements() != to.getNumElements())
     return std::nullopt;
   return SoftmaxMatcher(kernel, body.getArgument(scores), rows, columns, maskOf).match(rounded);
 }

@@ -12,8 +12,8 @@ struct RowSoftmax {
   SmallVector<RowValue> results; ///< of the kernel
 };
 
-/// What a kernel makes of its argument `scores`, matrices of f32 that lie one behind the other, if it is
-/// nothing but a softmax along the rows of each, rounded to a narrower type as result `rounded`.
+/// What a kernel makes of its argument `scores`, matrices that lie one behind the other, if it is nothing but
+/// a softmax along the rows of each, in 16 bits as result `rounded`.
 std::optional<RowSoftmax> matchRowSoftmax(KernelOp kernel, unsigned scores, unsigned rounded, int64_t rows,
                                           int64_t columns, const MaskOf &maskOf);
 

@@ -93,9 +93,9 @@ public:
       return "names other commands as its scores and their softmax than a contraction and a launch";
     if (!std::isfinite(attention.scale))
       return "has a scale that is not finite";
-    if (!isPlain(*scores, true) || !scores->transpose_b || !isPlain(product, false) || product.transpose_b ||
-        scores->type != product.type)
-      return "is of other products than q k^T in f32 and p v, of bf16 or f16";
+    if (!isPlain(*scores) || !scores->transpose_b || !isPlain(product) || product.widens ||
+        product.transpose_b || scores->type != product.type)
+      return "is of other products than q k^T and p v, of bf16 or f16";
     const plan::KernelT &kernel = *plan.kernels[softmax->kernel];
     auto end = softmax->buffers.begin() + int64_t(kernel.operand_sizes.size()),
          outputs = softmax->buffers.begin() + kernel.num_inputs;
@@ -113,11 +113,11 @@ public:
   }
 
 private:
-  static bool isPlain(const plan::ContractT &contract, bool widens) {
+  static bool isPlain(const plan::ContractT &contract) {
     bool isNarrow = contract.type == plan::ElementType::bf16 || contract.type == plan::ElementType::f16;
-    return isNarrow && contract.widens == widens && !contract.transpose_a && !contract.accumulate &&
-           !contract.has_bias && contract.activation == plan::Activation::none && contract.m > 0 &&
-           contract.n > 0 && contract.k > 0;
+    return isNarrow && !contract.transpose_a && !contract.accumulate && !contract.has_bias &&
+           contract.activation == plan::Activation::none && contract.m > 0 && contract.n > 0 &&
+           contract.k > 0;
   }
 
   /// Whether the scores lie as the product reads its first operand: matrices one behind the other.

@@ -4,7 +4,7 @@
 // The graph that most use has dq as sums in f32 that blocks add to memory as they come. Where dq is a product
 // like the others the library puts ds into its workspace, two bytes for a pair of positions, and all sums
 // have an order: NVIDIA's own frontend takes that graph where it is asked for determinism. What the
-// commands that this takes the place of hand to one another is three times as much, so that is what the
+// commands that this takes the place of hand to one another is twice as much, or more, so that is what the
 // library may have.
 #include "runtime/device/cuda/attention/AttentionGradient.h"
 
@@ -23,8 +23,8 @@ static constexpr size_t kLastOfWholeBlocks = 91500;
 static constexpr int64_t kBlock = 128;
 // From this architecture on the graph has engines of either kind, and their notes do not tell which they are.
 static constexpr uint32_t kFirstWithoutOrder = 100;
-// Of a pair of positions: the gradients of the softmax, in 16 bits, and of the scores, in 32.
-static constexpr int64_t kPairBytes = 2 + 4;
+// Of a pair of positions: the gradients of the softmax and of the scores, in 16 bits or more.
+static constexpr int64_t kPairBytes = 2 + 2;
 
 static bool isKnown(const CudnnLibrary &library, const AttentionShape &shape) {
   return library.architecture() < kFirstWithoutOrder &&
