@@ -100,10 +100,8 @@ public:
     auto end = softmax->buffers.begin() + int64_t(kernel.operand_sizes.size()),
          outputs = softmax->buffers.begin() + kernel.num_inputs;
     if (std::find(softmax->buffers.begin(), outputs, scores->c) == outputs ||
-        std::find(outputs, end, product.a) == end || (kernel.num_outputs != 1 && attention.gradient < 0))
-      return "has a softmax that does not make its first operand, and without a gradient nothing else, of "
-             "the "
-             "scores";
+        std::find(outputs, end, product.a) == end)
+      return "has a softmax that does not make its first operand of the scores";
     if (!fit(*scores))
       return "has products whose extents or strides do not fit together";
     for (uint32_t part : {attention.scores, attention.softmax})

@@ -119,8 +119,9 @@ const Case kCases[] = {
     {"OneName", [](PlanT &p) { endOf(p).attention->gradient = 7; },
      "the attention of command #2 \"o\" names command 7 as its gradient, expected one that names it in turn"},
     {"NoGradient", [](PlanT &p) { endOf(p).attention->gradient = -1; },
-     "has a softmax that does not make its first operand, and without a gradient nothing else, of the "
-     "scores"},
+     "the gradient of attention, command #8 \"gradient\", names command 2 as its attention, expected one "
+     "before it "
+     "that names it in turn"},
     {"OtherRows", [](PlanT &p) { gradientOf(p).stats = 7; },
      "the gradient of attention, command #8 \"gradient\", reads the rows of buffer 7, expected those of"},
     {"RowsOfAResult",
