@@ -18,11 +18,12 @@ ROOT = Path(__file__).parents[2]
 HOUSE = {
     "dialect": ["runtime/machine"],
     "passes/annotate": ["dialect"],
-    "passes/shard": ["dialect"],
+    "passes/shard": ["dialect", "runtime/servers/model"],
     "passes/pipeline": ["dialect"],
     "passes/kernel": ["dialect"],
     "passes/emit": ["dialect", "runtime"],
-    "runtime": ["runtime/machine"],
+    "runtime": ["runtime/machine", "runtime/servers/model"],
+    "runtime/servers/model": ["runtime"],
     "runtime/machine": [],
 }
 

@@ -5,7 +5,7 @@
 #include "passes/shard/analysis/AxisState.h"
 #include "passes/shard/analysis/TensorType.h"
 #include "passes/shard/servers/BlockRows.h"
-#include "passes/shard/servers/SliceVariable.h"
+#include "runtime/servers/model/Slices.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Linalg/IR/Linalg.h"
@@ -195,7 +195,11 @@ private:
       return !split.isPulled(state) || getTensorType(state).getShape() == type.getShape();
     };
     bool isCut = options.slice && type.getRank() > 0 && llvm::all_of(group.states, isOfOneShape);
-    return sliceVariable(type.getShape(), isCut ? options.servers : 1, options.minBlockSize);
+    SmallVector<int64_t> sizes;
+    for (::epl::runtime::servers::Slice slice : ::epl::runtime::servers::sliceVariable(
+             type.getShape(), uint32_t(isCut ? options.servers : 1), uint64_t(options.minBlockSize)))
+      sizes.push_back(int64_t(slice.size));
+    return sizes;
   }
 
   /// The blocks, if the program can be written for their rows.
