@@ -29,6 +29,12 @@ def narrow(q, k, v):
     weights = jax.nn.softmax(jnp.where(below, scores, -jnp.inf), axis=-1)
     return jnp.einsum("bhqk,bkhd->bqhd", weights, v)
 
+def outside(q, k, v):
+    q, k, v = (jnp.swapaxes(each, 1, 2) for each in (q, k, v))
+    scores = jnp.einsum("bhqd,bhkd->bhqk", q, k, preferred_element_type=jnp.float32) / 3
+    weights = jax.nn.softmax(scores, axis=-1).astype(v.dtype)
+    return jnp.swapaxes(jnp.einsum("bhqk,bhkd->bhqd", weights, v), 1, 2)
+
 def watched(q, k, v):
     scores = jnp.einsum("bqhd,bkhd->bhqk", q, k, preferred_element_type=jnp.float32) / 3
     weights = jax.nn.softmax(scores, axis=-1)
@@ -98,6 +104,7 @@ FORMS = {
     "whole": "jax.nn.dot_product_attention(q, k, v, scale=0.25)",
     "written out": "masked(q, k, v)",
     "in 16 bits": "narrow(q, k, v)",
+    "with heads outside": "outside(q, k, v)",
 }
 
 

@@ -43,6 +43,30 @@ static bool isRounding(KernelOp kernel) {
          isNarrowFloat(getElementTypeOrSelf(result));
 }
 
+/// For each dimension of the result of a kernel that only reorders its input: the steps along it in the
+/// result and in the input, and its extent; nothing if the kernel does something else.
+static std::optional<SmallVector<std::array<int64_t, 3>>> matchReordering(KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  if (kernel.getKind() != KernelKind::fusion || body.getNumArguments() != 1 ||
+      body.getTerminator()->getNumOperands() != 1)
+    return std::nullopt;
+  Value result = body.getTerminator()->getOperand(0);
+  RowExpressions elements(kernel, result, 1, 1, [](BlockArgument) { return std::nullopt; });
+  std::optional<Scalar> made = elements.trace(result, elements.getWhole());
+  bool isLoad = made && !made->value && made->node->kind == Element::Kind::load &&
+                made->node->tensor == body.getArgument(0) && made->node->access.offset == 0 &&
+                getElementTypeOrSelf(result) == getElementTypeOrSelf(body.getArgument(0));
+  if (!isLoad)
+    return std::nullopt;
+  SmallVector<std::array<int64_t, 3>> dims;
+  int64_t outer = cast<RankedTensorType>(result.getType()).getNumElements();
+  for (auto [to, from] : llvm::zip_equal(elements.getWhole().strides, made->node->access.strides)) {
+    dims.push_back({to, from, outer / to});
+    outer = to;
+  }
+  return dims;
+}
+
 /// The only launch that reads a value, or null.
 static LaunchOp getOnlyReader(Value value) {
   std::optional<SmallVector<OpOperand *>> readers = getReaders(value);
@@ -61,6 +85,37 @@ std::optional<AttentionGradient> AttentionGradient::find(const FoundAttention &a
   return isFound ? std::optional(std::move(found)) : std::nullopt;
 }
 
+/// Of samples and heads, positions, and elements of each.
+SmallVector<int64_t> AttentionGradient::getExtents(int64_t positions, int64_t width) const {
+  SmallVector<int64_t> extents(attention.pairs.batch.begin(), attention.pairs.batch.end());
+  extents.append({positions, width});
+  return extents;
+}
+
+/// Whether a tensor of the gradient, which lies like that, is one of the attention, or a copy of it in
+/// another order.
+bool AttentionGradient::isSame(Value tensor, const AttentionLayout &layout, Value own,
+                               const AttentionLayout &ownLayout, ArrayRef<int64_t> extents,
+                               const SymbolTable &symbols) const {
+  if (getOrigin(tensor) == getOrigin(own))
+    return layout == ownLayout;
+  auto copy = getOrigin(tensor).getDefiningOp<LaunchOp>();
+  auto dims = copy && copy.getInputs().size() == 1 && getOrigin(copy.getInputs()[0]) == getOrigin(own)
+                  ? matchReordering(kernelOf(copy, symbols))
+                  : std::nullopt;
+  if (!dims)
+    return false;
+  auto getSteps = [](const AttentionLayout &from) {
+    SmallVector<int64_t> steps(from.batch.begin(), from.batch.end());
+    steps.append({from.position, 1});
+    return steps;
+  };
+  return llvm::all_of(llvm::zip_equal(getSteps(layout), getSteps(ownLayout), extents), [&](auto each) {
+    auto [step, ownStep, extent] = each;
+    return llvm::is_contained(*dims, std::array<int64_t, 3>{step, ownStep, extent});
+  });
+}
+
 /// Of the attention's own tensors.
 bool AttentionGradient::findLayouts(const SymbolTable &symbols) {
   std::optional<PairsOf> scores = matchPairsOf(kernelOf(attention.scores, symbols), attention.pairs);
@@ -69,6 +124,8 @@ bool AttentionGradient::findLayouts(const SymbolTable &symbols) {
   if (!scores || !values || values->isTransposed)
     return false;
   ofScores = *scores, ofValues = *values;
+  q = attention.scores.getInputs()[ofScores.x], k = attention.scores.getInputs()[ofScores.y];
+  v = attention.product.getInputs()[ofValues.tensor];
   return true;
 }
 
@@ -138,11 +195,10 @@ bool AttentionGradient::matchScores(LaunchOp launch, const SymbolTable &symbols)
   std::optional<PairsOf> product =
       dWeights ? matchPairsOf(kernelOf(dWeights, symbols), attention.pairs) : std::nullopt;
   if (!product || product->width != ofValues.width || product->ofX != doLayout ||
-      product->ofY != ofValues.of || getOrigin(dWeights.getInputs()[product->x]) != getOrigin(dO) ||
-      getOrigin(dWeights.getInputs()[product->y]) !=
-          getOrigin(attention.product.getInputs()[ofValues.tensor]))
+      getOrigin(dWeights.getInputs()[product->x]) != getOrigin(dO) ||
+      !isSame(dWeights.getInputs()[product->y], product->ofY, v, ofValues.of,
+              getExtents(attention.pairs.columns, ofValues.width), symbols))
     return false;
-  v = dWeights.getInputs()[product->y];
   parts.push_back(dWeights);
   parts.push_back(launch);
   std::optional<double> factor =
@@ -165,12 +221,11 @@ bool AttentionGradient::findOutputs(const SymbolTable &symbols) {
     if (!product || product->width != ofScores.width)
       return false;
     bool isOfQueries = !product->isTransposed;
-    Value tensor = launch.getInputs()[product->tensor];
-    unsigned own = isOfQueries ? ofScores.y : ofScores.x;
-    if (getOrigin(tensor) != getOrigin(attention.scores.getInputs()[own]) ||
-        product->of != (isOfQueries ? ofScores.ofY : ofScores.ofX))
+    if (!isSame(launch.getInputs()[product->tensor], product->of, isOfQueries ? k : q,
+                isOfQueries ? ofScores.ofY : ofScores.ofX,
+                getExtents(isOfQueries ? attention.pairs.columns : attention.pairs.rows, product->width),
+                symbols))
       return false;
-    (isOfQueries ? k : q) = tensor;
     (isOfQueries ? dqLayout : dkLayout) = product->made;
     (isOfQueries ? dq : dk) = round(launch, symbols);
   }
@@ -244,9 +299,9 @@ static DistType getDistType(LaunchOp softmax, TaskOp task) {
 
 bool AttentionGradient::replace(LaunchOp end, SymbolTable &symbols) {
   auto to = cast<TaskOp>(dScores->getParentOp());
-  SmallVector<Value> inputs = {dq.getResult(0), dk.getResult(0), dv.getResult(0), q, k, v};
-  for (Value made : end->getResults()) {
-    Value inside = findInside(to, made);
+  SmallVector<Value> inputs = {dq.getResult(0), dk.getResult(0), dv.getResult(0)};
+  for (Value made : {q, k, v, Value(end.getResult(0)), Value(end.getResult(1))}) {
+    Value inside = findInside(to, getOrigin(made));
     if (!inside) {
       DistType like = getDistType(attention.softmax, cast<TaskOp>(end->getParentOp()));
       inside = like ? passTo(to, made, like) : Value();

@@ -38,12 +38,16 @@ private:
   bool matchScores(LaunchOp launch, const SymbolTable &symbols);
   bool matchValues(OpOperand &weights, const SymbolTable &symbols);
   bool findPlace();
+  bool isSame(Value tensor, const AttentionLayout &layout, Value own, const AttentionLayout &ownLayout,
+              ArrayRef<int64_t> extents, const SymbolTable &symbols) const;
+  SmallVector<int64_t> getExtents(int64_t positions, int64_t width) const;
   LaunchOp round(LaunchOp product, const SymbolTable &symbols);
 
   FoundAttention attention;
   PairsOf ofScores;      // q and k
   PairsProduct ofValues; // v and o
-  Value q, k, v, dO;     // in the gradient's task
+  Value q, k, v;         // in the attention's task
+  Value dO;              // in the gradient's task
   AttentionLayout doLayout, dqLayout, dkLayout, dvLayout;
   LaunchOp dScores;            // what makes the gradient of the scores
   LaunchOp dq, dk, dv;         // what makes the gradients

@@ -39,10 +39,28 @@ struct PairsLoops {
   PairsLoop row, column, element;
 };
 
+/// Loops over samples and heads as the matrices have them, where a product has them as one.
+SmallVector<PairsLoop> splitBatch(ArrayRef<PairsLoop> loops, const AttentionPairs &pairs) {
+  SmallVector<PairsLoop> made;
+  for (PairsLoop loop : loops) {
+    int64_t stride = pairs.rows * pairs.columns;
+    for (int64_t extent : llvm::reverse(pairs.batch)) {
+      if (loop.pairs == stride && loop.extent > extent && loop.extent % extent == 0) {
+        made.push_back({extent, loop.pairs, loop.x, loop.y});
+        loop = {loop.extent / extent, loop.pairs * extent, loop.x * extent, loop.y * extent};
+      }
+      stride *= extent;
+    }
+    made.push_back(loop);
+  }
+  return made;
+}
+
 /// Needs more than one row, column and element: others have no loops. Which tensor has the rows and which the
 /// columns is what `hasX` and `hasY` say.
-std::optional<PairsLoops> sortLoops(SmallVector<PairsLoop> loops, const AttentionPairs &pairs) {
+std::optional<PairsLoops> sortLoops(ArrayRef<PairsLoop> merged, const AttentionPairs &pairs) {
   PairsLoops found{};
+  SmallVector<PairsLoop> loops = splitBatch(merged, pairs);
   llvm::sort(loops, [](const PairsLoop &l, const PairsLoop &r) { return l.pairs > r.pairs; });
   int64_t next = pairs.getNumElements();
   auto isBatch = [&](const PairsLoop &loop) { return loop.pairs >= pairs.rows * pairs.columns; };
