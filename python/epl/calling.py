@@ -85,7 +85,13 @@ def signless(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Contiguous, unsigned integers as the signed ones of their size: plans have signless integers."""
     if not value.flags.c_contiguous:
         value = np.ascontiguousarray(value).reshape(value.shape)
-    return value.view(f"i{value.dtype.itemsize}") if value.dtype.kind == "u" else value
+    return value.view(signless_dtype(value.dtype))
+
+
+def signless_dtype(dtype: Any) -> np.dtype[Any]:
+    """That of plans: unsigned integers are the signed ones of their size there."""
+    found = np.dtype(dtype)
+    return np.dtype(f"i{found.itemsize}") if found.kind == "u" else found
 
 
 def _form(slot: Any, kind: Any, kept: bool, as_numpy: bool) -> tuple[Any, Any, Any, tuple[int, ...]]:

@@ -114,6 +114,15 @@ class Compiled(Executable):
             error.results = self.lowered.out_tree.unflatten(error.results)
             raise
 
+    def new_state(self, index: int) -> tuple[Any, list[Any]]:
+        """A value of state argument `index` that is not written yet, as the step holds it, and its memory."""
+        state: tuple[Any, list[Any]] = self._session.new_state(index)
+        return state
+
+    def state_shape(self, index: int) -> tuple[int, ...]:
+        """The shape of state argument `index` in memory: of typed keys that of their numbers."""
+        return tuple(self.plan.slots[index].shape)
+
     def local_rows(self, index: int) -> slice:
         """The rows of batch argument `index` that this process reads."""
         return slice(*self._session.local_rows(index, self.lowered.arguments[index].batch_dim))

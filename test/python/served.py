@@ -145,6 +145,36 @@ def geo() -> None:
     print(f"worker {WORKER} has the bits of one device")
 
 
+def resume(folder: str, begin: str, end: str) -> None:
+    """Trains from a checkpoint, if there is one, and saves at the end; worker 0 prints what it has."""
+    epl.init("cpu:1")
+    _, step = make_exact(epl.ParameterServer(min_block_size=48))
+    params, moment = exact_params(), jax.tree.map(np.zeros_like, exact_params())
+    x = integers(int(end))
+    with epl.Checkpoints(folder) as checkpoints:
+        if checkpoints.latest is not None:
+            lowered = step.lower(params, moment, x[:ROWS])
+            params, moment = checkpoints.restore(epl.layout_of(lowered))
+        for k in range(int(begin), int(end)):
+            params, moment, _ = step(params, moment, batch_of(k, WORKER, x))
+        checkpoints.save(int(end), (params, moment))
+        if WORKER == 0:
+            values = [float(np.asarray(leaf).sum()) for leaf in jax.tree.leaves((params, moment))]
+            print(f"at {end}: {values}")
+
+
+def restore(folder: str) -> None:
+    """Restores to one device, without servers."""
+    epl.init("cpu:1")
+    function, _ = make_exact(epl.ParameterServer())
+    step = epl.parallelize(function, state=("params", "moment"), batch=("x",))
+    params, moment = exact_params(), jax.tree.map(np.zeros_like, exact_params())
+    lowered = step.lower(params, moment, integers(1)[:ROWS])
+    with epl.Checkpoints(folder) as checkpoints:
+        restored = checkpoints.restore(epl.layout_of(lowered))
+    print(f"at {checkpoints.latest}: {[float(np.asarray(leaf).sum()) for leaf in jax.tree.leaves(restored)]}")
+
+
 def fail(how: str, who: str, mode: str = "sync", steps: str = "400") -> None:
     """Trains; one of the workers ends in step 20, one way or another."""
 

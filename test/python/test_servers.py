@@ -19,6 +19,7 @@ import pytest
 import epl
 import mpi
 from epl.servers.compiling import compile_server, options_of
+from epl.servers.credentials import stream_options
 from epl.servers.geo import exchange
 from epl.servers.job import Job
 from over_processes.launching import environment_of
@@ -84,6 +85,17 @@ def test_geo_exchanges_differences() -> None:
     assert exchange([np.float32([3.0])], one, 2, swap) == [3.0]
     assert sent == [1.0]
     assert exchange([np.float32([3.0])], one, 2, lambda moved: [np.float32([7.0])]) == [8.0]
+
+
+def test_checkpoints_belong_to_no_number_of_servers(tmp_path: Path) -> None:
+    def state(done: subprocess.CompletedProcess[str]) -> str:
+        assert done.returncode == 0, said(done)
+        return next(line[line.index("at ") :] for line in done.stdout.splitlines() if "at " in line)
+
+    straight = state(run(2, 2, "resume", str(tmp_path / "straight"), "0", "6"))
+    first = state(run(2, 2, "resume", str(tmp_path / "parts"), "0", "3"))
+    assert state(alone("restore", str(tmp_path / "parts"))) == first
+    assert state(run(3, 2, "resume", str(tmp_path / "parts"), "3", "6")) == straight
 
 
 def test_delay_is_compensated(tmp_path: Path) -> None:
@@ -228,6 +240,29 @@ def test_equal_settings_make_equal_jobs() -> None:
 
     assert job() == job()
     assert job() != job(dispatch="hash") != job(mode="async")
+
+
+def test_processes_of_a_job_share_a_secret(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("a secret\n")
+    environment = environment_of(PYTHONPATH=os.pathsep.join(sys.path), EPL_SERVERS_TOKEN_FILE=str(token))
+    command = [sys.executable, str(mpi.LAUNCHER), "--servers", "1", "--workers", "1"]
+    whole = subprocess.run([*command, PROGRAM, "regress", "sync", "3"], env=environment, check=False)
+    assert whole.returncode == 0
+    other = ["env", "-u", "EPL_SERVERS_TOKEN_FILE", sys.executable, PROGRAM, "regress", "sync", "3"]
+    done = subprocess.run([*command, *other], env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode != 0
+    assert "expected the token of the server, found none" in done.stderr, said(done)
+
+
+def test_what_says_the_secret_is_checked(tmp_path: Path) -> None:
+    with pytest.raises(epl.ConfigError, match=r"EPL_SERVERS_TOKEN_FILE in the environment: .*no/file"):
+        stream_options({"EPL_SERVERS_TOKEN_FILE": "no/file"})
+    (tmp_path / "empty").write_text("\n")
+    with pytest.raises(epl.ConfigError, match="has no token in its first line"):
+        stream_options({"EPL_SERVERS_TOKEN_FILE": str(tmp_path / "empty")})
+    with pytest.raises(epl.ConfigError, match=r'EPL_SERVERS_INSECURE .* must be 0 or 1, found "yes"'):
+        stream_options({"EPL_SERVERS_INSECURE": "yes"})
 
 
 def test_a_script_becomes_a_server_where_the_environment_says_so(tmp_path: Path) -> None:

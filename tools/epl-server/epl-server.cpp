@@ -88,12 +88,16 @@ int main(int argc, char **argv) {
   app.add_option("--stream-threads", options.streamThreads, "that move frames")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
-  app.add_option("--token-file", options.tokenFile, "a file whose first line is the secret of the job");
-  app.add_option("--tls-certificate", server.streams.certificate, "the server's certificate, PEM");
-  app.add_option("--tls-key", server.streams.key, "its key, PEM");
+  app.add_option("--token-file", options.tokenFile, "a file whose first line is the secret of the job")
+      ->envname("EPL_SERVERS_TOKEN_FILE");
+  app.add_option("--tls-certificate", server.streams.certificate, "the server's certificate, PEM")
+      ->envname("EPL_SERVERS_TLS_CERTIFICATE");
+  app.add_option("--tls-key", server.streams.key, "its key, PEM")->envname("EPL_SERVERS_TLS_KEY");
   app.add_option("--tls-ca", server.streams.ca,
-                 "who signs the workers' certificates, PEM; none: these have none");
+                 "who signs the workers' certificates, PEM; none: these have none")
+      ->envname("EPL_SERVERS_TLS_CA");
   app.add_flag("--insecure", server.streams.insecure,
-               "listen beyond this machine without a token, or in plaintext: what workers send is code");
+               "listen beyond this machine without a token, or in plaintext: what workers send is code")
+      ->envname("EPL_SERVERS_INSECURE");
   return runTool(app, argc, argv, [&] { return execute(options); });
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -92,19 +93,18 @@ def layout_like(array: Array, dtype: Any = None) -> jax.ShapeDtypeStruct:
 
 def _own_layouts(compiled: Compiled) -> dict[str, Any]:
     """The layout of each state of a step, by parameter."""
-    lowered, slots, session = compiled.lowered, compiled.plan.slots, compiled._session
+    lowered = compiled.lowered
+    states = [owner in lowered.signature.state for owner in lowered.spec.owners]
     leaves = [
-        jax.ShapeDtypeStruct(
-            leaf.shape, leaf.dtype, sharding=Held(_new(session, i), tuple(slots[i].shape), leaf.dtype)
-        )
-        for i, leaf in enumerate(lowered.spec.leaves)
+        jax.ShapeDtypeStruct(leaf.shape, leaf.dtype, sharding=_held(compiled, i, leaf)) if is_state else leaf
+        for i, (leaf, is_state) in enumerate(zip(lowered.spec.leaves, states, strict=True))
     ]
     trees = lowered.spec.by_parameter(leaves)
     return {name: _plain(trees[name]) for name in lowered.signature.state}
 
 
-def _new(session: Any, slot: int) -> Callable[[], Any]:
-    return lambda: session.new_state(slot)
+def _held(compiled: Compiled, index: int, leaf: Any) -> Held:
+    return Held(functools.partial(compiled.new_state, index), compiled.state_shape(index), leaf.dtype)
 
 
 def _plain(tree: Any) -> Any:

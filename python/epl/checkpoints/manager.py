@@ -20,6 +20,7 @@ from epl.checkpoints.behind import await_behind, behind
 from epl.errors import ArgumentError, Error, reason
 from epl.executable import PathLike
 from epl.processes import group
+from epl.servers.roles import read_role
 from epl.values import as_integer
 
 
@@ -108,7 +109,8 @@ class Checkpoints:
         else is in the tree (arrays of JAX and NumPy, numbers) is copied now and written by process 0. Waits
         for the save before, if it still runs, and for no other process. The end of the program waits for it;
         but where one of several processes fails meanwhile it is lost, and the one before is the last. A
-        program that uses orbax itself, too, calls `wait` before it does.
+        program that uses orbax itself, too, calls `wait` before it does. Of workers with parameter servers
+        worker 0 alone saves: it fetches the states that servers hold.
 
         Args:
           step: the number, above that of all before.
@@ -128,6 +130,8 @@ class Checkpoints:
         if self._best is not None and self._best not in (metrics or {}):
             found = ", ".join(metrics or {}) or "none"
             raise ArgumentError(f'metrics must have "{self._best}", which says the best, found {found}')
+        if (role := read_role()) is not None and role.number > 0:
+            return  # worker 0 saves what servers hold
         plain = None if metrics is None else {name: float(value) for name, value in metrics.items()}
         self._saving = number
         save = self._guarded("was not saved", saving().taken, self._manager, self._saves, number, tree, plain)

@@ -1,31 +1,102 @@
-"""The memory of an `epl.Array` that servers hold: nothing here, until somebody reads it."""
+"""The memory of an `epl.Array` that servers hold, or have held: what `epl.Array` asks of a `StateBuffer`."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from epl.errors import DonatedError, UnsupportedError
+import numpy as np
+
+from epl.errors import DonatedError
 from epl.servers.connection import Connection
 from epl.servers.job import Held
 
+Box = tuple[tuple[int, int], ...]
+"""(begin, end) of each dimension."""
+
+
+class _Buffer:
+    """What both kinds are: one copy, as if device 0 had it, of no mesh and no card."""
+
+    sharding = None
+    is_divided = False
+    is_here = True
+    is_ready = True
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The value."""
+        raise NotImplementedError
+
+    def wait(self) -> None:
+        """Nothing: who reads the value waits."""
+
+    def holders(self) -> list[tuple[int, None]]:
+        """No card."""
+        return [(0, None)]
+
+    def copy(self) -> FetchedBuffer:
+        """The value as it is now."""
+        return FetchedBuffer(np.array(self.numpy()))
+
+    snapshot = view = copy
+
+    def shards(self) -> list[tuple[int, Box, np.ndarray[Any, Any], int]]:
+        """The whole, as the box of one device."""
+        value = self.numpy()
+        return [(0, _box_of(value.shape), value, 0)]
+
+
+@dataclass
+class FetchedBuffer(_Buffer):
+    """A value in memory of this process."""
+
+    value: np.ndarray[Any, Any] | None
+    is_donated = False
+
+    @staticmethod
+    def new(shape: tuple[int, ...], dtype: Any) -> tuple[FetchedBuffer, list[Any]]:
+        """One that is not written yet, and where to write it, as `Session.new_state` has it."""
+        made = FetchedBuffer(np.zeros(shape, dtype))
+        return made, made.shards()
+
+    @property
+    def is_deleted(self) -> bool:
+        """Whether it was deleted."""
+        return self.value is None
+
+    def delete(self) -> None:
+        """Lets go of the memory."""
+        self.value = None
+
+    def numpy(self) -> np.ndarray[Any, Any]:
+        """The value. Raises DonatedError if it was deleted."""
+        if self.value is None:
+            raise DonatedError("the array was deleted")
+        return self.value
+
+    def all_shards(self) -> list[tuple[int, Box]]:
+        """The whole, in this process."""
+        return [(0, _box_of(self.numpy().shape))]
+
+    def new_alike(self) -> tuple[FetchedBuffer, list[Any]]:
+        """As `new`, of the same kind."""
+        value = self.numpy()
+        return FetchedBuffer.new(value.shape, value.dtype)
+
 
 @dataclass(frozen=True)
-class ServedBuffer:
-    """A parameter, or a state of one, as a step has left it: what `epl.Array` asks of a `StateBuffer`.
+class ServedBuffer(_Buffer):
+    """A parameter, or a state of one, as a step has left it, on servers.
 
-    It is read by fetching it from the servers, until the next step: then it is donated.
+    It is read by fetching it, until the next step: then it is donated.
     """
 
     connection: Connection
     held: Held
     name: str
     step: int
-
-    sharding = None
-    is_divided = False
-    is_here = True
-    is_ready = True
+    shape: tuple[int, ...]
+    dtype: Any
 
     @property
     def is_donated(self) -> bool:
@@ -34,11 +105,10 @@ class ServedBuffer:
 
     is_deleted = is_donated
 
-    def holders(self) -> list[tuple[int, None]]:
-        """No card."""
-        return [(0, None)]
+    def delete(self) -> None:
+        """Nothing: it has no memory here."""
 
-    def numpy(self) -> Any:
+    def numpy(self) -> np.ndarray[Any, Any]:
         """The value, fetched.
 
         Raises:
@@ -50,16 +120,17 @@ class ServedBuffer:
                 f'state "{self.name}" was donated by step {self.step}, and servers hold what that has made: '
                 "use what it returned"
             )
-        return self.connection.fetch(self.held.parameter, self.held.state)
+        value: np.ndarray[Any, Any] = self.connection.fetch(self.held.parameter, self.held.state)
+        return value
 
-    def wait(self) -> None:
-        """Nothing: the servers wait for the step."""
+    def all_shards(self) -> list[tuple[int, Box]]:
+        """The whole, which this process may fetch."""
+        return [(0, _box_of(self.shape))]
 
-    def delete(self) -> None:
-        """Nothing: it has no memory here."""
+    def new_alike(self) -> tuple[FetchedBuffer, list[Any]]:
+        """A value of the same kind that is not written yet, in this process."""
+        return FetchedBuffer.new(self.shape, self.dtype)
 
-    def copy(self) -> Any:
-        """Not supported yet: `np.array(x)` is a copy."""
-        raise UnsupportedError(f'servers hold "{self.name}": np.array() of it is a copy')
 
-    snapshot = view = shards = blocks = copy
+def _box_of(shape: tuple[int, ...]) -> Box:
+    return tuple((0, extent) for extent in shape)

@@ -18,6 +18,7 @@ from typing import Any
 from epl import runtime
 from epl.errors import Error, ProcessError
 from epl.processes.exits import Exits
+from epl.servers.credentials import stream_options
 from epl.servers.job import Job
 from epl.servers.roles import Role, read_role
 
@@ -45,7 +46,7 @@ class Connection:
         servers = list(role.servers) if role else module.LocalServers(_LOCAL_SERVERS, threads)
         values = dict(first_values()) if number == 0 else None
         self._worker = _guarded(
-            module.ServersWorker, job.job, number, time.time_ns(), servers, values, module.StreamOptions()
+            module.ServersWorker, job.job, number, time.time_ns(), servers, values, stream_options(os.environ)
         )
         self._is_open = True
         self.step: int = _guarded(self._worker.begin)

@@ -15,11 +15,11 @@ import jax
 import numpy as np
 
 from epl.array import Array
-from epl.calling import to_host
+from epl.calling import signless_dtype, to_host
 from epl.errors import ArgumentError, StepError, UnsupportedError
 from epl.executable import Executable
 from epl.servers import compiling, geo
-from epl.servers.buffers import ServedBuffer
+from epl.servers.buffers import FetchedBuffer, ServedBuffer
 from epl.servers.connection import Connection, connect, current_role
 from epl.servers.job import DTYPES, PARAMETER, Job
 from epl.servers.strategy import ParameterServer
@@ -196,5 +196,20 @@ class ServedStep(Compiled):
         argument = update.updates
         kind = self.lowered.out_leaves[number]
         name = self.lowered.arguments[argument].name
-        buffer = ServedBuffer(connection, self._job.held[argument], name, connection.step)
-        return Array(buffer, np.dtype(kind.dtype), tuple(kind.shape))
+        shape, dtype = tuple(kind.shape), np.dtype(kind.dtype)
+        buffer = ServedBuffer(connection, self._job.held[argument], name, connection.step, shape, dtype)
+        return Array(buffer, dtype, shape)
+
+    def new_state(self, index: int) -> tuple[Any, list[Any]]:
+        """As the base class; what servers hold is in memory of this process until the first call."""
+        if index not in self._job.held:
+            state: tuple[Any, list[Any]] = self._session.new_state(self._taken.index(index))
+            return state
+        leaf = self.lowered.spec.leaves[index]
+        return FetchedBuffer.new(tuple(leaf.shape), signless_dtype(leaf.dtype))
+
+    def state_shape(self, index: int) -> tuple[int, ...]:
+        """As the base class."""
+        if index not in self._job.held:
+            return tuple(self.plan.slots[self._taken.index(index)].shape)
+        return tuple(self.lowered.spec.leaves[index].shape)

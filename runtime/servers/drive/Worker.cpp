@@ -72,8 +72,11 @@ public:
       : job(std::move(job)), options(options), streamOptions(streamOptions), source(std::move(source)),
         whileWaiting(std::move(whileWaiting)), logic(this->job, options, Ticker::now()),
         transport(std::move(transport)), streams(*this) {
-    for (const auto &parameter : this->job->manifest.parameters)
+    for (const auto &parameter : this->job->manifest.parameters) {
+      firstBlocks.push_back(uint32_t(parameterOf.size()));
+      parameterOf.resize(parameterOf.size() + parameter->blocks.size(), uint32_t(parameters.size()));
       parameters.push_back(HostTensor::allocate({parameter->type, parameter->shape}, Memory::Fill::none));
+    }
     ticker = std::make_unique<Ticker>(options.timing.heartbeat / 5 + 1, [this] { tick(); });
   }
 
@@ -122,7 +125,7 @@ public:
     checkRunning();
     fetched = result.data;
     for (size_t index = 0; index < (isWhole ? 1 : known.blocks.size()); ++index) {
-      uint32_t block = firstBlock(parameter) + uint32_t(index);
+      uint32_t block = firstBlocks[parameter] + uint32_t(index);
       wanted.insert({block, state});
       perform(logic.fetch(step, block, state));
     }
@@ -171,20 +174,6 @@ private:
     for (uint32_t block = 0; block < job->blocks.size(); ++block)
       most = std::max(most, logic.waiting(block));
     return most;
-  }
-
-  uint32_t firstBlock(uint32_t parameter) const {
-    size_t before = 0;
-    for (uint32_t each = 0; each < parameter; ++each)
-      before += job->manifest.parameters[each]->blocks.size();
-    return uint32_t(before);
-  }
-
-  uint32_t parameterOf(uint32_t block) const {
-    uint32_t parameter = 0;
-    while (firstBlock(parameter + 1) <= block)
-      ++parameter;
-    return parameter;
   }
 
   static TensorType typeOf(const manifest::ParameterT &parameter, int32_t state) {
@@ -260,8 +249,10 @@ private:
   std::optional<std::string> end; // the error, or nothing, once the worker is done
   std::optional<uint64_t> first;  // step
   std::vector<HostTensor> parameters;
-  std::byte *fetched = nullptr; // where what is fetched goes; else it goes into the parameters
-  std::set<Value> wanted;       // that have not come
+  std::vector<uint32_t> firstBlocks; // of each parameter
+  std::vector<uint32_t> parameterOf; // each block is
+  std::byte *fetched = nullptr;      // where what is fetched goes; else it goes into the parameters
+  std::set<Value> wanted;            // that have not come
   std::map<GradientHandle, HostTensor> held;
   GradientHandle lastHandle = 0;
 
@@ -290,7 +281,7 @@ void Worker::Driver::perform(const act::SendSetup &action) {
     return sendBytes(source->manifest);
   if (action.item.kind == frames::SetupKind::plan)
     return sendBytes(source->plan(action.item.index));
-  HostTensor whole = source->value(parameterOf(action.item.index), action.item.state);
+  HostTensor whole = source->value(parameterOf[action.item.index], action.item.state);
   HostTensor value = take(whole, partOf(*job, action.item.index, action.item.state));
   sendPieces(*stream, message, bytesOf(value), value.owner);
 }
@@ -309,7 +300,7 @@ void Worker::Driver::perform(const act::SendGradient &action) {
 void Worker::Driver::perform(const act::StoreValue &action) {
   if (action.bytes.empty())
     return;
-  std::byte *whole = fetched ? fetched : parameters[parameterOf(action.block)].data;
+  std::byte *whole = fetched ? fetched : parameters[parameterOf[action.block]].data;
   std::memcpy(whole + partOf(*job, action.block, action.state).begin + action.offset, action.bytes.data(),
               action.bytes.size());
 }
