@@ -25,7 +25,7 @@ from epl.differences import difference
 from epl.environment import Settings, as_config, settings
 from epl.errors import ArgumentError, Error, StepError
 from epl.padding import MaskedSignature, Padded
-from epl.parameters import Parameters, as_owners
+from epl.parameters import Parameters, as_owners, check_owners
 from epl.per_device import PerDevice, signature_of
 from epl.places import definition
 from epl.precision import Precision
@@ -38,7 +38,6 @@ from epl.servers.strategy import ParameterServer
 from epl.sharding import arrivals
 from epl.signature import Batch, Signature, Spec, Static
 from epl.stages import Compiled, Lowered
-from epl.values import did_you_mean
 
 _LOG = logging.getLogger("epl")
 
@@ -211,9 +210,12 @@ class Parallelized:
     ) -> Lowered:
         signature = self._signature.on(chosen)
         found = arrivals(leaves, count_devices(chosen.devices))
+        owners = self._owners if chosen.config["zero.owner"] else {}
+        check_owners(self._owners, signature.arguments(spec), signature.name)
+        owned = [replace(each, owner=owners.get(each.name)) for each in signature.arguments(spec)]
         arguments = tuple(
             argument if argument.role == "batch" or argument.arrives else replace(argument, arrives=sharding)
-            for argument, sharding in zip(self._owned(signature.arguments(spec), chosen), found, strict=True)
+            for argument, sharding in zip(owned, found, strict=True)
         )
 
         @functools.wraps(signature.function)
@@ -256,19 +258,6 @@ class Parallelized:
             Precision.of(chosen.config),
             int(chosen.config["cluster.num_threads"]),
         )
-
-    def _owned(self, arguments: list[adapter.Argument], chosen: Settings) -> list[adapter.Argument]:
-        """The arguments with the owners that the user gave them, if states have owners."""
-        states = [argument.name for argument in arguments if argument.role == "state"]
-        for name in self._owners:
-            if name not in states:
-                raise ArgumentError(
-                    f'owners names "{name}", which is no state of {self._signature.name}'
-                    f"{did_you_mean(name, states)}"
-                )
-        if not chosen.config["zero.owner"]:
-            return arguments
-        return [replace(argument, owner=self._owners.get(argument.name)) for argument in arguments]
 
     def __repr__(self) -> str:
         return f"epl.parallelize({self._signature.name})"

@@ -153,3 +153,13 @@ def as_owners(owners: Any) -> Mapping[str, int]:
             f"owners must be a dict from names of states to devices from 0 on, found {owners!r}"
         )
     return owners
+
+
+def check_owners(owners: Mapping[str, int], arguments: Sequence[Any], step: str) -> None:
+    """Raises ArgumentError if `owners` names something that is no state among the arguments of a step."""
+    states = [argument.name for argument in arguments if argument.role == "state"]
+    for name in owners:
+        if name not in states:
+            raise ArgumentError(
+                f'owners names "{name}", which is no state of {step}{did_you_mean(name, states)}'
+            )
