@@ -48,7 +48,7 @@ def test_the_version_is_that_of_cmake_everywhere() -> None:
     found = VERSION.search((ROOT / "CMakeLists.txt").read_text())
     assert found
     assert found["value"] == epl.__version__ == runtime.module().version
-    for name in ("epl-compile", "epl-run", "epl-plan"):
+    for name in ("epl-compile", "epl-run", "epl-plan", "epl-server"):
         assert re.fullmatch(version_line(name) + "\n", run(BIN / name, "--version").stdout)
 
 

@@ -77,7 +77,8 @@ ExitCode execute(Options options) {
 int main(int argc, char **argv) {
   CLI::App app{
       "Serves parameters to the workers of one job: epl-launch, or a cluster, starts one for each "
-      "server; worker 0 sends what it holds and how that is updated. It ends when the last worker has."};
+      "server; worker 0 sends what it holds and how that is updated. It ends when the last worker has.",
+      "epl-server"};
   Options options;
   servers::ServerOptions &server = options.server;
   server.threads = availableCores();
