@@ -132,8 +132,7 @@ TEST(Frames, OfTheLargestRequestFit) {
 
 TEST(Frames, OfTheLargestPieceFit) {
   for (Example example : exampleMessages()) {
-    EXPECT_LE(encode(example.message).size(), kMaxFrame - maxPayloadBytes)
-        << messageName(example.message);
+    EXPECT_LE(encode(example.message).size(), kMaxFrame - maxPayloadBytes) << messageName(example.message);
   }
 }
 
