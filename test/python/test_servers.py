@@ -90,7 +90,9 @@ def test_geo_exchanges_differences() -> None:
 def test_checkpoints_belong_to_no_number_of_servers(tmp_path: Path) -> None:
     def state(done: subprocess.CompletedProcess[str]) -> str:
         assert done.returncode == 0, said(done)
-        return next(line[line.index("at ") :] for line in done.stdout.splitlines() if "at " in line)
+        found = re.search(r"at \d: \[.*\]", done.stdout)
+        assert found is not None, said(done)
+        return found[0]
 
     straight = state(run(2, 2, "resume", str(tmp_path / "straight"), "0", "6"))
     first = state(run(2, 2, "resume", str(tmp_path / "parts"), "0", "3"))
@@ -247,12 +249,9 @@ def test_processes_of_a_job_share_a_secret(tmp_path: Path) -> None:
     token.write_text("a secret\n")
     environment = environment_of(PYTHONPATH=os.pathsep.join(sys.path), EPL_SERVERS_TOKEN_FILE=str(token))
     command = [sys.executable, str(mpi.LAUNCHER), "--servers", "1", "--workers", "1"]
-    whole = subprocess.run([*command, PROGRAM, "regress", "sync", "3"], env=environment, check=False)
-    assert whole.returncode == 0
-    other = ["env", "-u", "EPL_SERVERS_TOKEN_FILE", sys.executable, PROGRAM, "regress", "sync", "3"]
-    done = subprocess.run([*command, *other], env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode != 0
-    assert "expected the token of the server, found none" in done.stderr, said(done)
+    command += [PROGRAM, "regress", "sync", "3"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, said(done)
 
 
 def test_what_says_the_secret_is_checked(tmp_path: Path) -> None:
