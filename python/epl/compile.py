@@ -6,9 +6,9 @@ import contextlib
 import re
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from epl import crash, dump, progress, runtime
 from epl.advice import warn
@@ -19,6 +19,8 @@ from epl.errors import CompileError, CompileWarning, Place
 from epl.places import is_library
 from epl.processes import group
 from epl.processes.compiling import compile_together
+
+_Parsed = TypeVar("_Parsed")
 
 _ERROR = re.compile(r"^(?:.*?: )?error: (?P<message>.*)$", re.M)
 _PLACE = re.compile(r"^(?P<file>[^:\n]+):(?P<line>\d+):\d+: ", re.M)
@@ -118,16 +120,33 @@ def load_or_compile(text: str, devices: str, name: str, more: Sequence[str] = ()
 
 
 def _load_or_compile(text: str, options: Sequence[str], name: str) -> Any:
+    from_bytes = runtime.module().Plan.from_bytes
+    return _cached(text, options, name, from_bytes, lambda content: _load(content, text, name))
+
+
+def plan_bytes(text: str, options: Sequence[str], name: str) -> bytes:
+    """The bytes of the plan file of a step: from the cache, else compiled; errors as in `load_or_compile`."""
+    return _cached(text, options, name, bytes, bytes)
+
+
+def _cached(
+    text: str,
+    options: Sequence[str],
+    name: str,
+    parse: Callable[[bytes], _Parsed],
+    load: Callable[[bytes], _Parsed],
+) -> _Parsed:
+    """What is made of a plan file: by `parse` of one in the cache, else by `load` of one that is compiled."""
     cache = plan_cache()
     if cache is None:
-        return _load(compile_plan(text, options, name), text, name)
+        return load(compile_plan(text, options, name))
     key = plan_key(text, [*options, *_contents(options)])
-    plan = cache.load(key, runtime.module().Plan.from_bytes)
-    if plan is None:
+    found: _Parsed | None = cache.load(key, parse)
+    if found is None:
         content = compile_plan(text, options, name)
-        plan = _load(content, text, name)
+        found = load(content)
         cache.store(key, content)
-    return plan
+    return found
 
 
 def _contents(options: Sequence[str]) -> list[str]:

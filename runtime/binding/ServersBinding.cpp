@@ -7,6 +7,7 @@
 #include "runtime/servers/drive/Server.h"
 #include "runtime/servers/drive/Worker.h"
 #include "runtime/servers/inproc/InprocStreams.h"
+#include "runtime/servers/model/Dispatch.h"
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/tuple.h>
@@ -253,6 +254,15 @@ void bindServers(nb::module_ &module) {
       .def_prop_ro(
           "hash", [](const ServersJob &self) { return self.hash.text(); },
           "Of the manifest: the name of the job.");
+  nb::class_<ps::Dispatcher>(module, "Dispatcher", "Gives blocks to servers.")
+      .def(
+          "dispatch",
+          [](ps::Dispatcher &self, const std::vector<std::string> &blocks) { return self.dispatch(blocks); },
+          "blocks"_a, "The server of each block of a parameter; for one parameter after another.");
+  nb::class_<ps::RoundRobin, ps::Dispatcher>(module, "RoundRobin", "One server after another.")
+      .def(nb::init<uint32_t>(), "servers"_a);
+  nb::class_<ps::HashName, ps::Dispatcher>(module, "HashName", "By CRC-32 of the block's name.")
+      .def(nb::init<uint32_t>(), "servers"_a);
   nb::class_<LocalServers>(module, "LocalServers", "Servers of one worker, as threads of its process.")
       .def(nb::init<uint32_t, uint32_t>(), "count"_a, "threads"_a);
   nb::class_<ps::StreamOptions>(module, "StreamOptions", "How processes prove who they are.")

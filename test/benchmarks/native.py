@@ -84,14 +84,19 @@ def collective(effort: Effort, kind: str, size: str) -> Iterator[Row]:
         yield Row(f"{what} / Open MPI", ours["ours"], mpi, goal=0.2)
 
 
+def _over_grpc(name: str, size: int, effort: Effort) -> Iterator[dict[str, Any]]:
+    """What a program finds that needs gRPC; nothing where this was built without."""
+    program = PROGRAMS / name
+    if not program.exists():
+        print(f"built without gRPC: {name} are not measured", file=sys.stderr)
+        return
+    arguments = [str(size), str(effort.rounds), "1" if effort.quick else "3"]
+    yield from lines(str(program), *arguments, EPL_GRPC=str(BUILD / "lib/libepl_grpc.so"))
+
+
 def servers(effort: Effort) -> Iterator[Row]:
     """What a worker and its server exchange in a step, and the server's update."""
-    program = PROGRAMS / "servers"
-    if not program.exists():
-        print("built without gRPC: servers are not measured", file=sys.stderr)
-        return
-    arguments = [str(16 * MIB), str(effort.rounds), "1" if effort.quick else "3"]
-    for found in lines(str(program), *arguments, EPL_GRPC=str(BUILD / "lib/libepl_grpc.so")):
+    for found in _over_grpc("servers", 16 * MIB, effort):
         seconds = found["seconds"]
         if found["what"] == "update":
             yield Row(
@@ -105,11 +110,6 @@ def servers(effort: Effort) -> Iterator[Row]:
 
 def streams(effort: Effort) -> Iterator[Row]:
     """What workers and servers exchange, beside a bare stream of gRPC that lands in tensors as well."""
-    program = PROGRAMS / "streams"
-    if not program.exists():
-        print("built without gRPC: its streams are not measured", file=sys.stderr)
-        return
-    arguments = [str(64 * MIB), str(effort.rounds), "1" if effort.quick else "3"]
-    for found in lines(str(program), *arguments, EPL_GRPC=str(BUILD / "lib/libepl_grpc.so")):
+    for found in _over_grpc("streams", 64 * MIB, effort):
         ours, bare = found["seconds"]["ours"], found["seconds"]["bare"]
         yield Row(f"64 MiB {found['what']} in 1 MiB frames / bare gRPC", ours, bare, goal=1 / 0.8)

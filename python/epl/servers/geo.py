@@ -21,7 +21,7 @@ import numpy as np
 
 from epl.array import Array
 from epl.calling import signless, to_host
-from epl.compile import compile_plan, load_or_compile
+from epl.compile import load_or_compile, plan_bytes
 from epl.errors import ArgumentError
 from epl.servers.compiling import server_options
 from epl.servers.connection import Connection, connect
@@ -56,7 +56,7 @@ def additions(roles: Any) -> Any:
 def compile_additions(roles: Any) -> dict[str, bytes]:
     """The plan files by which servers add differences, for `additions`, by their names."""
     options = server_options()
-    return {name: compile_plan(_ADD.format(type=name), options, "add") for name in roles["programs"]}
+    return {name: plan_bytes(_ADD.format(type=name), options, "add") for name in roles["programs"]}
 
 
 class GeoStep(Compiled):

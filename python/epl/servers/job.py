@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -150,17 +149,10 @@ def _dispatcher(strategy: ParameterServer, servers: int) -> Callable[[Sequence[s
     """What says which server has each block of a parameter, for one parameter after another."""
     if callable(strategy.dispatch):
         return _checked(strategy.dispatch, servers)
-    if strategy.dispatch == "hash":
-        return lambda names: [zlib.crc32(name.encode()) % servers for name in names]
-    begun = 0
-
-    def in_turn(names: Sequence[str]) -> list[int]:
-        nonlocal begun
-        places = [(begun + number) % servers for number in range(len(names))]
-        begun += len(names)
-        return places
-
-    return in_turn
+    module = runtime.module()
+    made = module.HashName(servers) if strategy.dispatch == "hash" else module.RoundRobin(servers)
+    dispatch: Callable[[Sequence[str]], Sequence[int]] = made.dispatch
+    return dispatch
 
 
 def _checked(

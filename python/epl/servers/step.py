@@ -1,7 +1,9 @@
 """A step whose parameters servers hold, as a worker runs it.
 
-lowered ──epl-compile──> who has what (job.py) ──> blocks on servers, and the plans that update them
-└──> the worker's plan ──> each call: pull parameters, run, push gradients
+The compiler deals a lowered step out:
+
+    who has what (job.py)  ->  blocks on servers, and the plans that update them
+    the worker's plan      ->  each call: pull parameters, run, push gradients
 """
 
 from __future__ import annotations
@@ -36,7 +38,9 @@ class ServedLowered(Lowered):
         if reference:
             return super()._compile(reference=True)
         served = Served(self)
-        return ServedStep(self, served) if self.strategy.mode != "geo" else served.geo_step()
+        if self.strategy.mode == "geo":
+            return geo.GeoStep(self, served.job, served.roles, served.workers)
+        return ServedStep(self, served)
 
 
 class Served:
@@ -53,7 +57,6 @@ class Served:
         role = current_role()
         servers, self.workers = (len(role.servers), role.workers) if role else (1, 1)
         cut = compiling.options_of(strategy, servers)
-        self.lowered = lowered
         self.options = (*lowered.options, *lowered.precision.options)
         self.roles = compiling.describe(text, lowered.devices, name, cut, self.options)
         if strategy.mode == "geo":
@@ -62,10 +65,6 @@ class Served:
         else:
             plans = compiling.compile_server(text, name, cut, self.roles["programs"])
         self.job = Job(self.roles, strategy, servers, self.workers, plans)
-
-    def geo_step(self) -> Compiled:
-        """What a worker runs in mode geo. Errors as `Lowered.compile`."""
-        return geo.GeoStep(self.lowered, self.job, self.roles, self.workers)
 
 
 class ServedStep(Compiled):

@@ -123,14 +123,15 @@ public:
     bool isWhole = state != BlockStore::kParameter && !known.states[size_t(state)]->sliced;
     std::unique_lock lock(mutex);
     checkRunning();
-    fetched = result.data;
+    fetched =
+        result; // kept until the next one: what was asked for may come after a wait that was interrupted
     for (size_t index = 0; index < (isWhole ? 1 : known.blocks.size()); ++index) {
       uint32_t block = firstBlocks[parameter] + uint32_t(index);
       wanted.insert({block, state});
       perform(logic.fetch(step, block, state));
     }
     await(lock, [&] { return wanted.empty(); });
-    fetched = nullptr;
+    fetched = std::nullopt;
     return result;
   }
 
@@ -251,7 +252,7 @@ private:
   std::vector<HostTensor> parameters;
   std::vector<uint32_t> firstBlocks; // of each parameter
   std::vector<uint32_t> parameterOf; // each block is
-  std::byte *fetched = nullptr;      // where what is fetched goes; else it goes into the parameters
+  std::optional<HostTensor> fetched; // where what is fetched goes; else it goes into the parameters
   std::set<Value> wanted;            // that have not come
   std::map<GradientHandle, HostTensor> held;
   GradientHandle lastHandle = 0;
@@ -300,7 +301,7 @@ void Worker::Driver::perform(const act::SendGradient &action) {
 void Worker::Driver::perform(const act::StoreValue &action) {
   if (action.bytes.empty())
     return;
-  std::byte *whole = fetched ? fetched : parameters[parameterOf[action.block]].data;
+  std::byte *whole = (fetched ? *fetched : parameters[parameterOf[action.block]]).data;
   std::memcpy(whole + partOf(*job, action.block, action.state).begin + action.offset, action.bytes.data(),
               action.bytes.size());
 }

@@ -32,8 +32,11 @@ bool ServerLogic::goesOn() const {
 
 ServerLogic::Actions ServerLogic::received(StreamId stream, std::span<const std::byte> head,
                                            std::span<const std::byte> payload, Milliseconds now) {
-  if (ended)
-    return {};
+  if (ended) {
+    if (!ended->empty() && !members.workerOf(stream))
+      refuse(stream, *ended); // who comes late waits for nothing
+    return take();
+  }
   notice(now);
   Decoded decoded = decode(head, payload.size());
   const uint32_t *worker = members.workerOf(stream);
@@ -74,8 +77,7 @@ void ServerLogic::greet(StreamId stream, const frames::HelloT &hello, Millisecon
   welcome(stream, hello, now);
 }
 
-/// Ends the job if somebody was sent away, and nobody of this job has come in his place: others would wait in
-/// vain.
+/// Ends the job if somebody was sent away and nobody of this job has come for him: others would wait in vain.
 void ServerLogic::watchRefusals(Milliseconds now) {
   for (const auto &[worker, refusal] : refusals) {
     auto found = std::ranges::find(members, worker, [](const auto &entry) { return entry.first; });
@@ -320,14 +322,12 @@ ServerLogic::Actions ServerLogic::tick(Milliseconds now) {
   if (ended)
     return {};
   notice(now);
-  for (auto &[worker, member] : members) {
-    watch(worker, member, now);
-    if (ended)
-      break;
-    tell(worker, member, now);
+  watchRefusals(now);
+  for (auto it = members.begin(); it != members.end() && !ended; ++it) {
+    watch(it->first, it->second, now);
+    if (!ended)
+      tell(it->first, it->second, now);
   }
-  if (!ended)
-    watchRefusals(now);
   return take();
 }
 
@@ -383,7 +383,7 @@ ServerLogic::Actions ServerLogic::failed(const std::string &error) {
 }
 
 void ServerLogic::end(const std::string &error) {
-  ended = true;
+  ended = error;
   for (auto &[worker, member] : members)
     if (member.stream != 0)
       refuse(member.stream, error);
@@ -393,7 +393,7 @@ void ServerLogic::end(const std::string &error) {
 void ServerLogic::endIfDone() {
   if (ended || !blocks || !members.allEnded() || !blocks->isIdle())
     return;
-  ended = true;
+  ended.emplace();
   out.actions.emplace_back(EndServer{});
 }
 

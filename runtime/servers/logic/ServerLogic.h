@@ -43,7 +43,7 @@ public:
   /// The manifest and its blocks, once they have come.
   std::shared_ptr<const Job> job() const { return setup ? setup->received() : nullptr; }
   /// Whether EndServer has been said.
-  bool hasEnded() const { return ended; }
+  bool hasEnded() const { return ended.has_value(); }
 
 private:
   Actions take() { return std::move(out.actions); }
@@ -88,7 +88,7 @@ private:
   std::optional<SetupReceiver> setup;   ///< once worker 0 has said which job it is
   bool known = false;                   ///< whether the manifest has been looked at
   std::unique_ptr<BlockUpdates> blocks; ///< once the job has been loaded
-  bool ended = false;
+  std::optional<std::string> ended;     ///< the error; empty if all have left
 };
 
 } // namespace epl::runtime::servers

@@ -148,5 +148,14 @@ TEST(Job, EndsWithTheErrorOfAWorker) {
   EXPECT_THAT([&] { cluster.wait(); }, ThrowsMessage<Error>(HasSubstr("the batch is empty")));
 }
 
+TEST(Job, TellsAWorkerThatComesTooLate) {
+  Cluster cluster({7, 3, 2, 2, Mode::sync});
+  std::unique_ptr<Worker> worker = cluster.worker(0);
+  worker->begin();
+  worker->fail("the batch is empty");
+  EXPECT_THAT([&] { cluster.wait(); }, ThrowsMessage<Error>(HasSubstr("the batch is empty")));
+  EXPECT_THAT([&] { train(cluster, 1, 1); }, ThrowsMessage<Error>(HasSubstr("the batch is empty")));
+}
+
 } // namespace
 } // namespace epl::runtime::servers::test

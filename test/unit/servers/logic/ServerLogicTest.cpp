@@ -301,6 +301,21 @@ TEST(ServerLogic, EndsWithWhatAWorkerSaysOfItsEnd) {
   EXPECT_EQ(server.end, "server 0: worker 1 has failed: ValueError: no such file");
 }
 
+TEST(ServerLogic, SaysToWhoComesLateWhyItHasEnded) {
+  ServerHarness server(makeScalar(Mode::sync));
+  server.greet(0);
+  frames::FailureT failure;
+  failure.text = "ValueError: no such file";
+  server.receive(server.streams[0], failure);
+  ASSERT_NE(server.end, std::nullopt);
+  StreamId late = server.greet(1);
+  EXPECT_THAT(server.failure(late), HasSubstr("worker 0 has failed: ValueError: no such file"));
+  EXPECT_THAT(server.closed, testing::Contains(late));
+  size_t said = server.frames[server.streams[0]].size();
+  server.receive(server.streams[0], frames::HeartbeatT());
+  EXPECT_EQ(server.frames[server.streams[0]].size(), said) << "who knows it is told once";
+}
+
 TEST(ServerLogic, NamesWhoHasNotCome) {
   ServerHarness alone(makeScalar(Mode::sync)), half(makeScalar(Mode::sync));
   alone.pass(181'000);
