@@ -28,8 +28,9 @@ namespace {
 using Shape = std::vector<int64_t>;
 using StateFields = std::tuple<std::string, std::string, Shape, bool>;
 using BlockFields = std::tuple<std::string, uint64_t, uint64_t, Shape, uint32_t, uint32_t>;
-using ParameterFields =
-    std::tuple<std::string, std::string, Shape, std::vector<StateFields>, std::vector<BlockFields>>;
+using PushedFields = std::tuple<std::string, Shape, bool>;
+using ParameterFields = std::tuple<std::string, std::string, Shape, std::vector<StateFields>,
+                                   std::vector<PushedFields>, std::vector<BlockFields>>;
 using PlanFields = std::pair<std::vector<std::pair<std::string, int32_t>>, nb::bytes>;
 
 /// The value of an enum that has a name.
@@ -50,13 +51,18 @@ plan::ElementType elementOf(const std::string &name) {
 
 std::unique_ptr<mf::ParameterT> makeParameter(const ParameterFields &fields) {
   auto made = std::make_unique<mf::ParameterT>();
-  const auto &[name, type, shape, states, blocks] = fields;
+  const auto &[name, type, shape, states, pushes, blocks] = fields;
   made->name = name, made->type = elementOf(type), made->shape = shape;
   for (const auto &[stateName, stateType, stateShape, sliced] : states) {
     auto state = std::make_unique<mf::StateT>();
     state->name = stateName, state->type = elementOf(stateType);
     state->shape = stateShape, state->sliced = sliced;
     made->states.push_back(std::move(state));
+  }
+  for (const auto &[pushedType, pushedShape, sliced] : pushes) {
+    auto pushed = std::make_unique<mf::PushedT>();
+    pushed->type = elementOf(pushedType), pushed->shape = pushedShape, pushed->sliced = sliced;
+    made->pushes.push_back(std::move(pushed));
   }
   for (const auto &[blockName, begin, size, blockShape, server, plan] : blocks) {
     auto block = std::make_unique<mf::BlockT>();
@@ -218,27 +224,47 @@ nb::list pull(ServersWorker &self, uint64_t step) {
   return list;
 }
 
-void push(ServersWorker &self, uint64_t step, const nb::list &arrays) {
-  const auto &parameters = self.job->job->manifest.parameters;
-  if (arrays.size() != parameters.size())
-    throw Error("there are " + std::to_string(arrays.size()) + " gradients, expected " +
-                std::to_string(parameters.size()));
-  std::vector<HostTensor> gradients;
-  gradients.reserve(parameters.size());
-  for (size_t i = 0; i < parameters.size(); ++i)
-    gradients.push_back(
-        released(fromNumpy(arrays[i], parameters[i]->type, "the gradient of " + parameters[i]->name)));
-  nb::gil_scoped_release unlocked;
-  self.worker->push(step, gradients);
+/// What is pushed for a parameter.
+std::vector<HostTensor> pushesOf(const mf::ParameterT &parameter, const std::vector<nb::object> &arrays) {
+  std::string name = "what is pushed for \"" + parameter.name + "\"";
+  if (arrays.size() != parameter.pushes.size())
+    throw Error(name + " is " + std::to_string(arrays.size()) + " arrays, expected " +
+                std::to_string(parameter.pushes.size()));
+  std::vector<HostTensor> tensors;
+  for (size_t i = 0; i < arrays.size(); ++i) {
+    TensorType type{parameter.pushes[i]->type, parameter.pushes[i]->shape};
+    tensors.push_back(released(fromNumpy(arrays[i], type.element, name)));
+    if (tensors.back().type != type)
+      throw Error(name + " is " + tensors.back().type.str() + ", expected " + type.str());
+  }
+  return tensors;
 }
 
-nb::object fetch(ServersWorker &self, uint64_t step, uint32_t parameter, int32_t state) {
-  HostTensor value;
+void push(ServersWorker &self, uint64_t step, const std::vector<std::vector<nb::object>> &arrays) {
+  const auto &parameters = self.job->job->manifest.parameters;
+  if (arrays.size() != parameters.size())
+    throw Error("there are pushes for " + std::to_string(arrays.size()) + " parameters, expected " +
+                std::to_string(parameters.size()));
+  std::vector<std::vector<HostTensor>> pushes;
+  for (size_t i = 0; i < parameters.size(); ++i)
+    pushes.push_back(pushesOf(*parameters[i], arrays[i]));
+  nb::gil_scoped_release unlocked;
+  self.worker->push(step, pushes);
+}
+
+nb::list fetch(ServersWorker &self, uint64_t step, const std::vector<std::pair<uint32_t, int32_t>> &places) {
+  std::vector<ps::ValueId> ids;
+  for (auto [parameter, state] : places)
+    ids.push_back({parameter, state});
+  std::vector<HostTensor> values;
   {
     nb::gil_scoped_release unlocked;
-    value = self.worker->fetch(step, parameter, state);
+    values = self.worker->fetch(step, ids);
   }
-  return toNumpy(value, /*writable=*/true);
+  nb::list list;
+  for (const HostTensor &value : values)
+    list.append(toNumpy(value, /*writable=*/true));
+  return list;
 }
 
 } // namespace
@@ -248,9 +274,10 @@ void bindServers(nb::module_ &module) {
       .def(nb::init<const std::string &, const std::string &, uint32_t, uint32_t, uint32_t,
                     const std::vector<ParameterFields> &, const std::vector<PlanFields> &>(),
            "mode"_a, "on_lost"_a, "workers"_a, "servers"_a, "geo_steps"_a, "parameters"_a, "plans"_a,
-           "Parameters are (name, dtype, shape, states, blocks), their states (name, dtype, shape, sliced),\n"
-           "blocks (name, begin, size, shape, server, plan); plans (arguments, bytes of the file), their\n"
-           "arguments (role, state): fields as runtime/servers/model/manifest.fbs has them.")
+           "Parameters are (name, dtype, shape, states, pushes, blocks), their states (name, dtype, shape,\n"
+           "sliced), pushes (dtype, shape, sliced), blocks (name, begin, size, shape, server, plan); plans\n"
+           "(arguments, bytes of the file), their arguments (role, state): fields as\n"
+           "runtime/servers/model/manifest.fbs has them.")
       .def_prop_ro(
           "hash", [](const ServersJob &self) { return self.hash.text(); },
           "Of the manifest: the name of the job.");
@@ -288,13 +315,13 @@ void bindServers(nb::module_ &module) {
           "Waits for all servers; the first step that this worker takes part in.")
       .def("pull", &pull, "step"_a,
            "The parameters for a step; waits. They stay as they are until the next pull.")
-      .def("push", &push, "step"_a, "gradients"_a,
-           "Hands over the gradients of all parameters, which must not change any more.")
+      .def("push", &push, "step"_a, "pushes"_a,
+           "Hands over what is pushed for each parameter, as arrays, which must not change any more.")
       .def(
           "is_pushed", [](const ServersWorker &self, uint64_t step) { return self.worker->isPushed(step); },
           "step"_a)
-      .def("fetch", &fetch, "step"_a, "parameter"_a, "state"_a,
-           "A parameter (-1) or a state as it is for a step; waits.")
+      .def("fetch", &fetch, "step"_a, "values"_a,
+           "Of each (parameter, state), -1 being the parameter itself, the array as it is for a step; waits.")
       .def(
           "finish", [](ServersWorker &self, uint64_t step) { self.worker->finish(step); }, "step"_a,
           nb::call_guard<nb::gil_scoped_release>(),

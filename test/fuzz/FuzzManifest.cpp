@@ -11,7 +11,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     servers::manifest::ManifestT manifest = servers::parseManifest({data, size}, "fuzz");
     servers::BlockTable blocks(manifest);
     for (uint32_t block = 0; block < blocks.size(); ++block) {
-      if (blocks[block].server >= manifest.servers || blocks.bytes(block) >= uint64_t(1) << 49)
+      if (blocks[block].server >= manifest.servers || blocks.bytes(block) >= uint64_t(1) << 49 ||
+          blocks.pushBytes(block) >= uint64_t(1) << 49)
         std::abort();
       for (uint32_t state = 0; state < blocks.parameter(block).states.size(); ++state)
         if (blocks.stateBytes(block, state) >= uint64_t(1) << 49)

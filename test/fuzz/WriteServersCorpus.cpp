@@ -23,10 +23,13 @@ void writeFrames(const std::filesystem::path &folder) {
 }
 
 void writeManifests(const std::filesystem::path &folder) {
-  for (manifest::Mode mode : manifest::EnumValuesMode())
-    writeFile(serializeManifest(makeManifest({{"b", {3}}, {"w", {4, 2}}, {"scale", {}}},
-                                             {.servers = 2, .minBlockSize = 1}, mode)),
-              folder / manifest::EnumNameMode(mode));
+  for (manifest::Mode mode : manifest::EnumValuesMode()) {
+    manifest::ManifestT manifest =
+        makeManifest({{"b", {3}}, {"w", {4, 2}}, {"scale", {}}}, {.servers = 2, .minBlockSize = 1}, mode);
+    if (mode == manifest::Mode::async)
+      addNumber(manifest);
+    writeFile(serializeManifest(manifest), folder / manifest::EnumNameMode(mode));
+  }
 }
 
 } // namespace

@@ -93,6 +93,11 @@ def make_regression(strategy: epl.ParameterServer) -> Any:
     return regression, step, params, optimizer.init(params)
 
 
+def _assert_near(found: Any, expected: Any) -> None:
+    for one, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        np.testing.assert_allclose(np.asarray(one), other, rtol=1e-4, atol=1e-5)
+
+
 def regress(
     mode: str,
     steps: str = "100",
@@ -121,9 +126,102 @@ def regress(
     for k in range(int(steps)):
         whole = [np.concatenate([batch_of(k, each, part) for each in range(WORKERS)]) for part in (x, y)]
         *expected, _ = plain(*expected, *whole)
-    for one, other in zip(jax.tree.leaves((params, opt_state)), jax.tree.leaves(expected), strict=True):
-        np.testing.assert_allclose(np.asarray(one), other, rtol=1e-4, atol=1e-5)
+    _assert_near((params, opt_state), expected)
     print(f"worker {WORKER} has what one device has")
+
+
+def _loss(params: Any, x: Any, y: Any) -> Any:
+    with epl.replicate():
+        return jnp.mean((jnp.tanh(x @ params["w"]) @ params["v"] - y) ** 2)
+
+
+def _injected(make: Callable[..., Any]) -> Any:
+    """An optimizer whose rate is an argument of the step."""
+    optimizer = optax.inject_hyperparams(make)(learning_rate=0.0)
+
+    def step(params: Any, opt_state: Any, x: Any, y: Any, rate: Any) -> Any:
+        loss, grads = jax.value_and_grad(_loss)(params, x, y)
+        opt_state.hyperparams["learning_rate"] = rate
+        updates, opt_state = optimizer.update(grads, opt_state, params)
+        return optax.apply_updates(params, updates), opt_state, loss
+
+    return step, optimizer.init
+
+
+def _decayed() -> Any:
+    """Decay by the norm of all gradients, which workers make."""
+
+    def step(params: Any, count: Any, x: Any, y: Any, rate: Any) -> Any:
+        loss, grads = jax.value_and_grad(_loss)(params, x, y)
+        norm = optax.tree.norm(grads)
+        params = jax.tree.map(lambda w, g: w - rate * (g / norm + 0.01 * norm * w), params, grads)
+        return params, count + 1, loss
+
+    return step, lambda params: np.int32(0)
+
+
+def _average() -> Any:
+    """A moving average of the parameters, which workers evaluate."""
+
+    def step(params: Any, average: Any, x: Any, y: Any, rate: Any) -> Any:
+        loss, grads = jax.value_and_grad(_loss)(params, x, y)
+        found = _loss(average, x, y)
+        params = jax.tree.map(lambda w, g: w - rate * g, params, grads)
+        average = jax.tree.map(lambda a, w: a + (w - a) / 4, average, params)
+        return params, average, (loss, found)
+
+    return step, lambda params: jax.tree.map(np.copy, params)
+
+
+STEPS: dict[str, Callable[[], Any]] = {
+    "adam": lambda: _injected(optax.adam),
+    "novograd": lambda: _injected(optax.novograd),
+    "decayed": _decayed,
+    "average": _average,
+}
+
+
+def _make_rated(which: str, mode: str = "sync") -> Any:
+    """One of STEPS, the step that is trained with servers, and its first states."""
+    function, init = STEPS[which]()
+    strategy = epl.ParameterServer(mode=mode, min_block_size=16)  # type: ignore[arg-type]
+    step = epl.parallelize(function, state=("params", 1), batch=("x", "y"), strategy=strategy)
+    _, _, params, _ = make_regression(strategy)
+    return function, step, (params, init(params))
+
+
+def rate(which: str, mode: str = "sync", steps: str = "20") -> None:
+    """Trains by one of STEPS with a rate that falls, in sync beside one device."""
+    epl.init("cpu:1")
+    function, step, state = _make_rated(which, mode)
+    expected = state
+    x = integers(int(steps))
+    parts = (x, x[:, :1] / 2)
+    rates = np.float32(0.02) / np.arange(1, int(steps) + 1, dtype=np.float32)
+    plain = jax.jit(function)
+    for k in range(int(steps)):
+        *state, found = step(*state, *(batch_of(k, WORKER, part) for part in parts), rates[k])
+        whole = [np.concatenate([batch_of(k, each, part) for each in range(WORKERS)]) for part in parts]
+        *expected, best = plain(*expected, *whole, rates[k])
+        if mode == "sync" and WORKERS == 1:
+            _assert_near(found, best)
+    if mode == "sync":
+        _assert_near(state, expected)
+        print(f"worker {WORKER} has what one device has")
+    print(f"worker {WORKER} has trained")
+
+
+def retune() -> None:
+    """Changes a rate of decay between steps, of which servers have copies."""
+    epl.init("cpu:1")
+    _, step, state = _make_rated("adam")
+    x = integers(1)[:ROWS]
+    for _ in range(2):
+        try:
+            *state, _ = step(*state, x, x[:, :1], np.float32(0.1))
+        except epl.ArgumentError as error:
+            print(f"ArgumentError: {error}")
+        state[1].hyperparams["b1"] = np.float32(0.5)
 
 
 def geo() -> None:

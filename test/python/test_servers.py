@@ -58,6 +58,29 @@ def test_adam_in_sync_is_that_of_one_device() -> None:
     assert done.stdout.count("has what one device has") == 2, said(done)
 
 
+@pytest.mark.parametrize(
+    ("which", "workers"),
+    [("adam", 1), ("adam", 2), ("novograd", 1), ("novograd", 2), ("decayed", 1), ("average", 2)],
+)
+def test_updates_read_more_than_a_gradient(which: str, workers: int) -> None:
+    done = run(2, workers, "rate", which)
+    assert done.returncode == 0, said(done)
+    assert done.stdout.count("has what one device has") == workers, said(done)
+
+
+def test_what_servers_have_copies_of_stays_as_it_was() -> None:
+    done = alone("retune")
+    assert done.returncode == 0, said(done)
+    assert "ArgumentError: \"opt_state.hyperparams['b1']\" is held by servers from the first" in done.stdout
+
+
+@pytest.mark.parametrize("mode", ["async", "dc_asgd"])
+def test_rates_are_pushed_without_sync(mode: str) -> None:
+    done = run(2, 2, "rate", "adam", mode)
+    assert done.returncode == 0, said(done)
+    assert done.stdout.count("has trained") == 2, said(done)
+
+
 @pytest.mark.parametrize("mode", ["half_async", "async", "dc_asgd", "geo"])
 def test_losses_fall_without_sync(mode: str) -> None:
     done = run(2, 2, "regress", mode)
@@ -90,7 +113,7 @@ def test_geo_exchanges_differences() -> None:
 def test_checkpoints_belong_to_no_number_of_servers(tmp_path: Path) -> None:
     def state(done: subprocess.CompletedProcess[str]) -> str:
         assert done.returncode == 0, said(done)
-        found = re.search(r"at \d: \[.*\]", done.stdout)
+        found = re.search(r"at \d+: \[.*\]", done.stdout)
         assert found is not None, said(done)
         return found[0]
 
@@ -205,10 +228,12 @@ def roles(names: list[str]) -> Any:
     argument = {"shape": [10], "type": "f32", "sliced": True}
     blocks = [{"offset": 0, "size": 5, "rows": 5}, {"offset": 5, "size": 5, "rows": 5}]
     return {
+        "worker": {"arguments": []},
         "programs": ["apply0"],
         "groups": [
             {
                 "name": name,
+                "parameter": number,
                 "arguments": [
                     {"kind": "parameter", "argument": number, "name": name, **argument},
                     {"kind": "push", "push": number, **argument},
@@ -234,6 +259,19 @@ def test_a_dispatch_of_the_users_names_servers() -> None:
     assert seen == [["a.block0", "a.block1"], ["b.block0", "b.block1"]]
     with pytest.raises(epl.ArgumentError, match=r"a server of 0 to 1 for each block of .*found \[2, 0\]"):
         Job(roles(["a"]), epl.ParameterServer(dispatch=dispatch), 2, 1, {"apply0": b"plan"})
+
+
+def test_servers_apply_what_has_an_average() -> None:
+    found = roles(["a"])
+    found["groups"][0]["arguments"].append(
+        {"kind": "push", "push": 1, "shape": [], "type": "i32", "sliced": False}
+    )
+    Job(found, epl.ParameterServer(), 2, 1, {"apply0": b"plan"})
+    Job(found, epl.ParameterServer(mode="async"), 2, 2, {"apply0": b"plan"})
+    with pytest.raises(epl.UnsupportedError, match=r'"a" reads int32\[\] .* the average over 2 workers'):
+        Job(found, epl.ParameterServer(), 2, 2, {"apply0": b"plan"})
+    with pytest.raises(epl.UnsupportedError, match=r'"dc_asgd" compensates a gradient float32\[10\]'):
+        Job(found, epl.ParameterServer(mode="dc_asgd"), 2, 1, {"apply0": b"plan"})
 
 
 def test_equal_settings_make_equal_jobs() -> None:

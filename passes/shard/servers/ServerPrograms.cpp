@@ -23,12 +23,12 @@ using Kind = GroupPlan::Kind;
 // A group as a function
 //===----------------------------------------------------------------------===//
 
-/// The gradient that is compensated for delay: what is pushed, if that is one tensor as the parameter is.
+/// The gradient that is compensated for delay: of what is pushed the one tensor that is as the parameter is.
 static Value getCompensated(const ServerGroup &group) {
-  if (group.work.pushes.size() != 1)
+  auto isGradient = [&](Value pushed) { return pushed.getType() == group.parameter.getType(); };
+  if (llvm::count_if(group.work.pushes, isGradient) != 1)
     return {};
-  Value pushed = group.work.pushes.front();
-  return pushed.getType() == group.parameter.getType() ? pushed : Value();
+  return *llvm::find_if(group.work.pushes, isGradient);
 }
 
 static SmallVector<Argument> getArguments(const StepSplit &split, const ServerGroup &group,

@@ -120,7 +120,8 @@ class ServedBuffer(_Buffer):
                 f'state "{self.name}" was donated by step {self.step}, and servers hold what that has made: '
                 "use what it returned"
             )
-        value: np.ndarray[Any, Any] = self.connection.fetch(self.held.parameter, self.held.state)
+        value: np.ndarray[Any, Any]
+        (value,) = self.connection.fetch([(self.held.parameter, self.held.state)])
         return value
 
     def all_shards(self) -> list[tuple[int, Box]]:

@@ -71,9 +71,12 @@ class Connection:
         found: Sequence[Any] = _guarded(self._worker.pull, self.step)
         return found
 
-    def push(self, gradients: Sequence[Any]) -> None:
-        """Hands over the gradients of this step, and goes on to the next; errors as in `pull`."""
-        _guarded(self._worker.push, self.step, list(gradients))
+    def push(self, pushes: Sequence[Sequence[Any]]) -> None:
+        """Hands over what this step pushes for each parameter, and goes on to the next.
+
+        Errors as in `pull`.
+        """
+        _guarded(self._worker.push, self.step, [list(each) for each in pushes])
         self.step += 1
 
     @property
@@ -85,10 +88,11 @@ class Connection:
         """Goes on to the next step."""
         self.step += 1
 
-    def fetch(self, parameter: int, state: int) -> Any:
-        """A value as this step has it; arguments as in `Job.sources`, errors as in `pull`."""
+    def fetch(self, values: Sequence[tuple[int, int]]) -> Sequence[Any]:
+        """Values as this step has them, none twice; places as in `Job.sources`, errors as in `pull`."""
         self._check_open()
-        return _guarded(self._worker.fetch, self.step, parameter, state)
+        found: Sequence[Any] = _guarded(self._worker.fetch, self.step, list(values))
+        return found
 
     def _check_open(self) -> None:
         if not self._is_open:

@@ -43,7 +43,7 @@ def additions(roles: Any) -> Any:
     """Who has what, as `epl-compile --emit=roles` says it, where servers add differences to parameters."""
     groups = []
     for group in roles["groups"]:
-        (own,) = (argument for argument in group["arguments"] if argument["kind"] == "parameter")
+        (own,) = (each for each in group["arguments"] if each.get("argument") == group["parameter"])
         blocks = []
         for block in group["blocks"]:
             shape = [block["rows"], *own["shape"][1:]] if own["shape"] else []
@@ -110,7 +110,7 @@ class GeoStep(Compiled):
             results[place] = Array(buffer, np.dtype(kind.dtype), tuple(kind.shape))
 
     def _swap(self, moved: Values, connection: Connection) -> Values:
-        connection.push(moved)
+        connection.push([[each] for each in moved])
         self._old = [np.array(value) for value in connection.pull()]
         return self._old
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Container, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,8 +42,9 @@ class Held:
 class Job:
     """A step's parameters on servers.
 
-    job: the runtime's `ServersJob`. held: by the number of the step's argument. sources: of each value of the
-    job, (parameter, state), the argument of the step that has its first value.
+    job: the runtime's `ServersJob`. held: by the number of the step's argument. copied: arguments of which
+    workers and servers have copies, since no gradient changes them, such as a rate of decay. sources: of each
+    value of the job, (parameter, state), the argument of the step that has its first value.
     """
 
     def __init__(
@@ -62,16 +64,20 @@ class Job:
 
         Raises:
           ArgumentError: if the strategy's dispatch is a function that names other servers.
-          UnsupportedError: if an update is made of several values that workers push.
+          UnsupportedError: if an update reads what servers cannot take the average of, or has no gradient
+            that mode "dc_asgd" compensates.
         """
         self.held: dict[int, Held] = {}
+        self.copied: set[int] = set()
         self.sources: dict[tuple[int, int], int] = {}
         dispatch = _dispatcher(strategy, servers)
         order = {program: number for number, program in enumerate(roles["programs"])}
         arguments: dict[str, list[tuple[str, int]]] = {}
         parameters = []
+        own = {each["argument"] for each in roles["worker"]["arguments"] if each["kind"] == "state"}
         for number, group in enumerate(roles["groups"]):
-            self._note_sources(number, group)
+            _check_pushes(group, strategy, workers)
+            self._note_sources(number, group, own)
             names = [block["name"] for block in group["blocks"]]
             places = dispatch(names)
             parameters.append(_parameter(group, places, order))
@@ -84,17 +90,16 @@ class Job:
             strategy.mode, on_lost, workers, servers, steps, parameters, listed
         )
 
-    def _note_sources(self, number: int, group: Any) -> None:
-        state = 0
-        for argument in group["arguments"]:
-            if argument["kind"] in ("push", "backup"):
-                continue
-            is_parameter = argument["kind"] == "parameter"
-            place = PARAMETER if is_parameter else state
-            state += not is_parameter
+    def _note_sources(self, number: int, group: Any, own: Container[int]) -> None:
+        """Notes what a group holds; `own`: arguments that workers have for themselves."""
+        for place, argument in [(PARAMETER, _parameter_of(group)), *enumerate(_states(group))]:
             self.sources[number, place] = argument["argument"]
-            # Of a state that several groups have copies of, the first one's is what the step returns.
-            self.held.setdefault(argument["argument"], Held(number, place))
+            # Of a state that several groups have copies of, the first one's is what the step returns; of one
+            # that workers have, too, theirs.
+            if argument["argument"] in own:
+                self.copied.add(argument["argument"])
+            else:
+                self.held.setdefault(argument["argument"], Held(number, place))
 
     def first_values(self, leaf: Callable[[int], np.ndarray[Any, Any]]) -> dict[tuple[int, int], Any]:
         """What servers begin with; `leaf` gives an argument of the step."""
@@ -103,45 +108,72 @@ class Job:
 
 def _parameter(group: Any, places: Sequence[int], order: Mapping[str, int]) -> tuple[Any, ...]:
     """A parameter as the runtime's `ServersJob` has it."""
-    own = next(argument for argument in group["arguments"] if argument["kind"] == "parameter")
-    states = [
-        (argument["name"], DTYPES[argument["type"]], argument["shape"], argument["sliced"])
-        for argument in group["arguments"]
-        if argument["kind"] not in ("parameter", "push", "backup")
-    ]
+    own = _parameter_of(group)
+    states = [(each["name"], *_tensor(each)) for each in _states(group)]
+    pushes = [_tensor(each) for each in pushes_of(group)]
     blocks = []
     for block, server in zip(group["blocks"], places, strict=True):
         shape = [block["rows"], *own["shape"][1:]] if own["shape"] else []
         blocks.append((block["name"], block["offset"], block["size"], shape, server, order[block["program"]]))
-    return own["name"], DTYPES[own["type"]], own["shape"], states, blocks
+    return own["name"], DTYPES[own["type"]], own["shape"], states, pushes, blocks
+
+
+def _tensor(argument: Any) -> tuple[str, list[int], bool]:
+    return DTYPES[argument["type"]], argument["shape"], argument["sliced"]
+
+
+def _is_parameter(group: Any, argument: Any) -> bool:
+    """Whether that is what the group is named for; others that workers read, too, are states."""
+    return argument["kind"] not in ("push", "backup") and bool(argument["argument"] == group["parameter"])
+
+
+def _parameter_of(group: Any) -> Any:
+    return next(each for each in group["arguments"] if _is_parameter(group, each))
+
+
+def _states(group: Any) -> list[Any]:
+    kinds = ("push", "backup")
+    return [e for e in group["arguments"] if e["kind"] not in kinds and not _is_parameter(group, e)]
+
+
+def pushes_of(group: Any) -> list[Any]:
+    """What workers push for a group, as `epl-compile --emit=roles` says it, in the order of its update."""
+    return [argument for argument in group["arguments"] if argument["kind"] == "push"]
 
 
 def _arguments(group: Any) -> list[tuple[str, int]]:
     """What each argument of the plan that updates a parameter is."""
     found: list[tuple[str, int]] = []
-    state = 0
-    own = next(argument for argument in group["arguments"] if argument["kind"] == "parameter")
+    states, pushes = itertools.count(), itertools.count()
     for argument in group["arguments"]:
-        if argument["kind"] == "parameter":
+        if _is_parameter(group, argument):
             found.append(("parameter", PARAMETER))
         elif argument["kind"] == "backup":
             found.append(("backup", PARAMETER))
         elif argument["kind"] == "push":
-            _check_gradient(group["name"], own, argument, found)
-            found.append(("gradient", PARAMETER))
+            found.append(("gradient", next(pushes)))
         else:
-            found.append(("state", state))
-            state += 1
+            found.append(("state", next(states)))
     return found
 
 
-def _check_gradient(name: str, own: Any, pushed: Any, before: Sequence[tuple[str, int]]) -> None:
-    is_like = (pushed["shape"], pushed["type"]) == (own["shape"], own["type"])
-    if not is_like or ("gradient", PARAMETER) in before:
-        kind = f"{DTYPES[pushed['type']]}{pushed['shape']}"
+def _check_pushes(group: Any, strategy: ParameterServer, workers: int) -> None:
+    """Raises UnsupportedError if servers cannot apply what workers push for a group."""
+    pushes = pushes_of(group)
+    kinds = [f"{DTYPES[each['type']]}{each['shape']}" for each in pushes]
+    if strategy.mode == "sync" and workers > 1:
+        for each, kind in zip(pushes, kinds, strict=True):
+            if "f" not in each["type"]:
+                raise UnsupportedError(
+                    f'the update of "{group["name"]}" reads {kind} that workers push: in mode "sync" servers '
+                    f"take the average over {workers} workers, expected floats"
+                )
+    has_backup = any(each["kind"] == "backup" for each in group["arguments"])
+    if strategy.mode == "dc_asgd" and not has_backup:
+        own = _parameter_of(group)
         raise UnsupportedError(
-            f'the update of "{name}" is made of {kind} that workers push, beside or in the place of one '
-            f"gradient {DTYPES[own['type']]}{own['shape']}, which is not supported yet"
+            f'the update of "{group["name"]}" reads {", ".join(kinds)} that workers push: mode "dc_asgd" '
+            f"compensates a gradient {DTYPES[own['type']]}{own['shape']}, expected one among these"
         )
 
 

@@ -18,12 +18,12 @@ import numpy as np
 
 from epl.array import Array
 from epl.calling import signless_dtype, to_host
-from epl.errors import ArgumentError, StepError, UnsupportedError
+from epl.errors import ArgumentError, StepError
 from epl.executable import Executable
 from epl.servers import compiling, geo
 from epl.servers.buffers import FetchedBuffer, ServedBuffer
 from epl.servers.connection import Connection, connect, current_role
-from epl.servers.job import DTYPES, PARAMETER, Job
+from epl.servers.job import DTYPES, PARAMETER, Job, pushes_of
 from epl.servers.strategy import ParameterServer
 from epl.stages import Compiled, Lowered
 
@@ -79,7 +79,6 @@ class ServedStep(Compiled):
 
         Raises:
           CompileError: with the user's source line, if the step does not compile.
-          UnsupportedError: if a worker reads what servers keep beside parameters.
         """
         self._job, self._roles = served.job, served.roles
         worker = self._roles["worker"]
@@ -100,15 +99,6 @@ class ServedStep(Compiled):
         self.lowered = lowered
         self._reports = tuple(lowered.program.reports)
         self._taken = [number for number in numbers if not self._is_hidden(lowered, number)]
-        self._check_pulled()
-
-    def _check_pulled(self) -> None:
-        for number in self._taken:
-            if number in self._job.held and self._job.held[number].state != PARAMETER:
-                raise UnsupportedError(
-                    f'{self.name} reads "{self.lowered.arguments[number].name}", which servers keep beside a '
-                    "parameter: workers read parameters alone, which is not supported yet"
-                )
 
     @staticmethod
     def _is_hidden(lowered: Lowered, argument: int) -> bool:
@@ -140,10 +130,7 @@ class ServedStep(Compiled):
         first = functools.partial(self._first, leaves)
         connection = connect(self._job, lambda: self._job.first_values(first))
         self._check_served(leaves, connection)
-        pulled, held = connection.pull(), self._job.held
-        arguments = [
-            pulled[held[number].parameter] if number in held else leaves[number] for number in self._taken
-        ]
+        arguments = self._arguments(leaves, connection)
         donates = self.lowered.donate if donate is None else donate
         try:
             found = self.run(arguments, donate=donates, **options)
@@ -151,6 +138,18 @@ class ServedStep(Compiled):
             error.results = self.lowered.out_tree.unflatten(self._returned_of(error.results, connection))
             raise
         return self._returned_of(found, connection)
+
+    def _arguments(self, leaves: list[Any], connection: Connection) -> list[Any]:
+        """What the worker's plan is given: of states on servers their values for this step."""
+        held = self._job.held
+        pulled = connection.pull()
+        states = [number for number in self._taken if number in held and held[number].state != PARAMETER]
+        fetched = connection.fetch([(held[number].parameter, held[number].state) for number in states])
+        found = dict(zip(states, fetched, strict=True))
+        for number in self._taken:
+            if number not in found:
+                found[number] = pulled[held[number].parameter] if number in held else leaves[number]
+        return [found[number] for number in self._taken]
 
     def _first(self, leaves: list[Any], number: int) -> np.ndarray[Any, Any]:
         """The first value of an argument of the step."""
@@ -160,7 +159,7 @@ class ServedStep(Compiled):
 
     def _check_served(self, leaves: list[Any], connection: Connection) -> None:
         """Raises ArgumentError if a later call is given other values than the step before has returned."""
-        for number in self._job.held:
+        for number in (*self._job.held, *self._job.copied):
             if self._is_hidden(self.lowered, number):
                 continue
             leaf, name = leaves[number], self.lowered.arguments[number].name
@@ -168,7 +167,7 @@ class ServedStep(Compiled):
             if isinstance(buffer, ServedBuffer):
                 if buffer.is_donated:
                     buffer.numpy()  # raises
-            elif connection.has_begun:
+            elif connection.has_begun and (buffer is None or number in self._job.held):
                 raise ArgumentError(
                     f'"{name}" is held by servers from the first call of {self.name} on: pass what the step '
                     f"before has returned, found {type(leaf).__name__}"
@@ -177,14 +176,15 @@ class ServedStep(Compiled):
     def _returned_of(self, found: list[Any], connection: Connection) -> list[Any]:
         """Pushes the gradients; the leaves that the step returns."""
         results = [self._roles["worker"]["results"][number] for number in self._shown]
-        gradients: dict[int, Any] = {}
+        pushed: list[Any] = []
         returned: dict[int, Any] = {}
         for result, value in zip(results, found, strict=True):
             if result["kind"] == "push":
-                gradients |= dict.fromkeys(result["groups"], value)
+                pushed.append(np.asarray(value))
             else:
                 returned[result["result"]] = value
-        connection.push([np.asarray(gradients[group]) for group in sorted(gradients)])
+        groups = self._roles["groups"]
+        connection.push([[pushed[each["push"]] for each in pushes_of(group)] for group in groups])
         for number, update in enumerate(self.lowered.results):
             if number not in returned and number < len(self.lowered.out_leaves):
                 returned[number] = self._served(update, number, connection)

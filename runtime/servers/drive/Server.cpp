@@ -129,7 +129,7 @@ private:
   }
   void perform(const act::LoadJob &);
   void perform(const act::StoreGradient &action) {
-    TensorType type = store->typeOf(action.key.block, BlockStore::kParameter);
+    TensorType type{plan::ElementType::i8, {int64_t(logic.job()->blocks.pushBytes(action.key.block))}};
     HostTensor &memory = gradients.get(action.key, type);
     if (!action.bytes.empty())
       std::memcpy(memory.data + action.offset, action.bytes.data(), action.bytes.size());

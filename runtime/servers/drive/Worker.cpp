@@ -37,19 +37,39 @@ struct Part {
   TensorType type;
 };
 
+/// Where in a state, or in what is pushed, a block's part of it begins.
+template <typename TensorT> size_t rowsBegin(const Job &job, uint32_t block, const TensorT &whole) {
+  uint64_t elements = whole.sliced ? job.blocks.firstRow(block) * rowElements(whole.shape) : 0;
+  return elements * elementBytes(whole.type);
+}
+
 Part partOf(const Job &job, uint32_t block, int32_t state) {
   const manifest::ParameterT &parameter = job.blocks.parameter(block);
   const manifest::BlockT &cut = job.blocks[block];
   if (state == BlockStore::kParameter)
     return {cut.begin * elementBytes(parameter.type), {parameter.type, cut.shape}};
   const manifest::StateT &kept = *parameter.states[size_t(state)];
-  uint64_t row = cut.begin / rowElements(parameter.shape);
-  size_t begin = kept.sliced ? row * rowElements(kept.shape) * elementBytes(kept.type) : 0;
-  return {begin, {kept.type, stateShape(cut, kept)}};
+  return {rowsBegin(job, block, kept), {kept.type, shapeIn(cut, kept)}};
 }
 
 HostTensor take(const HostTensor &whole, Part part) {
   return {std::move(part.type), whole.data + part.begin, whole.owner};
+}
+
+/// A push of a block. `wholes`: all that is pushed for its parameter. A lone tensor stays where it is.
+HostTensor pushOf(const Job &job, uint32_t block, const std::vector<HostTensor> &wholes) {
+  const manifest::ParameterT &parameter = job.blocks.parameter(block);
+  std::vector<PushPart> parts = job.blocks.pushParts(block);
+  if (parts.size() == 1)
+    return take(wholes.front(), {rowsBegin(job, block, *parameter.pushes.front()),
+                                 {parts.front().type, parts.front().shape}});
+  // Zeros between tensors: a worker sends no memory that it does not mean to.
+  HostTensor result = HostTensor::allocate({plan::ElementType::i8, {int64_t(job.blocks.pushBytes(block))}});
+  for (size_t i = 0; i < parts.size(); ++i)
+    if (parts[i].bytes != 0)
+      std::memcpy(result.data + parts[i].offset, wholes[i].data + rowsBegin(job, block, *parameter.pushes[i]),
+                  parts[i].bytes);
+  return result;
 }
 
 /// sum(addends) * factor, in memory of its own.
@@ -98,41 +118,42 @@ public:
     checkRunning();
     for (uint32_t block : blocks)
       wanted.insert({block, BlockStore::kParameter});
+    fetched.clear(); // of a wait that was interrupted
     perform(logic.pull(step, blocks));
     await(lock, [&] { return wanted.empty(); });
     return parameters;
   }
 
-  void push(uint64_t step, const std::vector<HostTensor> &gradients) {
+  void push(uint64_t step, const std::vector<std::vector<HostTensor>> &pushes) {
+    std::vector<HostTensor> cut;
+    for (uint32_t block = 0; block < job->blocks.size(); ++block)
+      cut.push_back(pushOf(*job, block, pushes.at(parameterOf[block])));
     std::unique_lock lock(mutex);
     checkRunning();
-    uint32_t block = 0;
-    for (size_t parameter = 0; parameter < gradients.size(); ++parameter)
-      for (size_t i = 0; i < job->manifest.parameters[parameter]->blocks.size(); ++i, ++block) {
-        held[++lastHandle] = take(gradients[parameter], partOf(*job, block, BlockStore::kParameter));
-        perform(logic.push(step, block, lastHandle));
-      }
+    for (uint32_t block = 0; block < job->blocks.size(); ++block) {
+      held[++lastHandle] = std::move(cut[block]);
+      perform(logic.push(step, block, lastHandle));
+    }
     await(lock, [&] { return mostWaiting() <= kMostWaiting; });
   }
 
   bool isPushed(uint64_t step) const { return logic.isPushed(step); }
 
-  HostTensor fetch(uint64_t step, uint32_t parameter, int32_t state) {
-    const manifest::ParameterT &known = *job->manifest.parameters.at(parameter);
-    HostTensor result = HostTensor::allocate(typeOf(known, state), Memory::Fill::none);
-    bool isWhole = state != BlockStore::kParameter && !known.states[size_t(state)]->sliced;
+  std::vector<HostTensor> fetch(uint64_t step, const std::vector<ValueId> &values) {
+    std::vector<HostTensor> results;
     std::unique_lock lock(mutex);
     checkRunning();
-    fetched =
-        result; // kept until the next one: what was asked for may come after a wait that was interrupted
-    for (size_t index = 0; index < (isWhole ? 1 : known.blocks.size()); ++index) {
-      uint32_t block = firstBlocks[parameter] + uint32_t(index);
-      wanted.insert({block, state});
-      perform(logic.fetch(step, block, state));
+    for (ValueId value : values) {
+      results.push_back(HostTensor::allocate(typeOf(value), Memory::Fill::none));
+      fetched[value] = results.back();
+      for (uint32_t block : blocksOf(value)) {
+        wanted.insert({block, value.state});
+        perform(logic.fetch(step, block, value.state));
+      }
     }
     await(lock, [&] { return wanted.empty(); });
-    fetched = std::nullopt;
-    return result;
+    fetched.clear();
+    return results;
   }
 
   void finish(uint64_t step) {
@@ -177,10 +198,21 @@ private:
     return most;
   }
 
-  static TensorType typeOf(const manifest::ParameterT &parameter, int32_t state) {
-    if (state == BlockStore::kParameter)
+  TensorType typeOf(ValueId value) const {
+    const manifest::ParameterT &parameter = *job->manifest.parameters.at(value.parameter);
+    if (value.state == BlockStore::kParameter)
       return {parameter.type, parameter.shape};
-    return {parameter.states[size_t(state)]->type, parameter.states[size_t(state)]->shape};
+    const manifest::StateT &state = *parameter.states.at(size_t(value.state));
+    return {state.type, state.shape};
+  }
+
+  /// Those that have a part of the value.
+  std::vector<uint32_t> blocksOf(ValueId value) const {
+    const manifest::ParameterT &parameter = *job->manifest.parameters[value.parameter];
+    bool isWhole = value.state != BlockStore::kParameter && !parameter.states[size_t(value.state)]->sliced;
+    std::vector<uint32_t> blocks(isWhole ? 1 : parameter.blocks.size());
+    std::iota(blocks.begin(), blocks.end(), firstBlocks[value.parameter]);
+    return blocks;
   }
 
   void received(uint64_t stream, std::span<const std::byte> head,
@@ -250,10 +282,10 @@ private:
   std::optional<std::string> end; // the error, or nothing, once the worker is done
   std::optional<uint64_t> first;  // step
   std::vector<HostTensor> parameters;
-  std::vector<uint32_t> firstBlocks; // of each parameter
-  std::vector<uint32_t> parameterOf; // each block is
-  std::optional<HostTensor> fetched; // where what is fetched goes; else it goes into the parameters
-  std::set<Value> wanted;            // that have not come
+  std::vector<uint32_t> firstBlocks;     // of each parameter
+  std::vector<uint32_t> parameterOf;     // each block is
+  std::map<ValueId, HostTensor> fetched; // where what is fetched goes; else it goes into the parameters
+  std::set<Value> wanted;                // that have not come
   std::map<GradientHandle, HostTensor> held;
   GradientHandle lastHandle = 0;
 
@@ -301,7 +333,11 @@ void Worker::Driver::perform(const act::SendGradient &action) {
 void Worker::Driver::perform(const act::StoreValue &action) {
   if (action.bytes.empty())
     return;
-  std::byte *whole = (fetched ? *fetched : parameters[parameterOf[action.block]]).data;
+  uint32_t parameter = parameterOf[action.block];
+  auto target = fetched.find({parameter, action.state});
+  if (target == fetched.end() && action.state != BlockStore::kParameter)
+    return; // nobody waits for it any more
+  std::byte *whole = target == fetched.end() ? parameters[parameter].data : target->second.data;
   std::memcpy(whole + partOf(*job, action.block, action.state).begin + action.offset, action.bytes.data(),
               action.bytes.size());
 }
@@ -315,10 +351,12 @@ Worker::~Worker() = default;
 
 uint64_t Worker::begin() { return driver->begin(); }
 const std::vector<HostTensor> &Worker::pull(uint64_t step) { return driver->pull(step); }
-void Worker::push(uint64_t step, const std::vector<HostTensor> &gradients) { driver->push(step, gradients); }
+void Worker::push(uint64_t step, const std::vector<std::vector<HostTensor>> &pushes) {
+  driver->push(step, pushes);
+}
 bool Worker::isPushed(uint64_t step) const { return driver->isPushed(step); }
-HostTensor Worker::fetch(uint64_t step, uint32_t parameter, int32_t state) {
-  return driver->fetch(step, parameter, state);
+std::vector<HostTensor> Worker::fetch(uint64_t step, const std::vector<ValueId> &values) {
+  return driver->fetch(step, values);
 }
 void Worker::finish(uint64_t step) { driver->finish(step); }
 void Worker::fail(const std::string &error) { driver->fail(error); }

@@ -6,6 +6,7 @@
 #include "runtime/servers/logic/WorkerLogic.h"
 #include "runtime/session/State.h"
 
+#include <compare>
 #include <functional>
 #include <memory>
 
@@ -17,6 +18,14 @@ struct JobSource {
   std::vector<uint8_t> manifest;
   std::function<std::vector<uint8_t>(uint32_t plan)> plan;
   std::function<HostTensor(uint32_t parameter, int32_t state)> value;
+};
+
+/// What servers hold: a parameter (-1), or which of its states.
+struct ValueId {
+  uint32_t parameter;
+  int32_t state;
+
+  auto operator<=>(const ValueId &) const = default;
 };
 
 /// One worker of a job, between its steps and all servers. For one thread at a time, but `fail`. What waits
@@ -38,14 +47,15 @@ public:
   /// The parameters for a step, all of them, each as a whole; waits. They stay as they are until the next
   /// pull.
   const std::vector<HostTensor> &pull(uint64_t step);
-  /// Hands over the gradients of all parameters in a step (of geo: the differences); returns once few enough
-  /// wait to be sent. They must not change any more.
-  void push(uint64_t step, const std::vector<HostTensor> &gradients);
+  /// Hands over what updates of all parameters read in a step: of each parameter its pushes, each as a whole
+  /// (a gradient, of geo the difference, and values beside it). Returns once few enough wait to be sent. They
+  /// must not change any more.
+  void push(uint64_t step, const std::vector<std::vector<HostTensor>> &pushes);
   /// Whether a step pushes: always, of geo each so many steps.
   bool isPushed(uint64_t step) const;
-  /// A parameter (-1) or a state as it is for a step; waits. `block`: of a state that each block has for
-  /// itself, the first block's.
-  HostTensor fetch(uint64_t step, uint32_t parameter, int32_t state);
+  /// Parameters and states as they are for a step, none twice, each as a whole; waits for all at once. Of a
+  /// state that each block has for itself it is the first block's.
+  std::vector<HostTensor> fetch(uint64_t step, const std::vector<ValueId> &values);
 
   /// Takes no part from this step on; waits until the servers have all that was pushed.
   void finish(uint64_t step);

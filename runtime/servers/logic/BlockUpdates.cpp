@@ -54,7 +54,7 @@ std::string BlockUpdates::push(uint32_t worker, const frames::PushT &push, std::
     return "pushes step " + std::to_string(push.step) + " of " + blockText(push.block) + " within its step " +
            std::to_string(from.partial->step);
   std::string fault =
-      from.order.accept({push.offset, bytes.size()}, push.total, job->blocks.bytes(push.block));
+      from.order.accept({push.offset, bytes.size()}, push.total, job->blocks.pushBytes(push.block));
   if (!fault.empty())
     return "pushes a gradient of " + blockText(push.block) + ", which " + fault;
   from.partial = key;

@@ -15,7 +15,7 @@
 
 namespace epl::runtime::servers {
 
-/// The gradient of a block in a step, as the caller numbers it.
+/// What is pushed of a block in a step, as the caller numbers it: its gradient, and what goes with that.
 using GradientHandle = uint64_t;
 
 /// A stream to a server: the first, second, ... that has been opened to it.

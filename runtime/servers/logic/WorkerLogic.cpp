@@ -166,10 +166,18 @@ WorkerLogic::Actions WorkerLogic::push(uint64_t step, uint32_t block, GradientHa
     throw Error(textOf("worker ", options.worker, " pushes step ", step, " of block ",
                        runtime::quoted(job->blocks[block].name), ", expected ", std::max(own.steps(), *begun),
                        " or a later one"));
-  if (std::optional<GradientHandle> into = own.add(step, gradient, isSync() ? 1 : options.maxMerge))
+  if (std::optional<GradientHandle> into = own.add(step, gradient, maxMerge(block)))
     actions.emplace_back(MergeGradient{*into, gradient});
   sendNext(block);
   return take();
+}
+
+/// How many pushes of a block become one at most. An update adds up the sums of one tensor's floats; the
+/// product of a sum of gradients and a sum of learning rates is no sum of updates.
+uint32_t WorkerLogic::maxMerge(uint32_t block) const {
+  const auto &pushes = job->blocks.parameter(block).pushes;
+  bool isSum = pushes.size() == 1 && isFloat(pushes.front()->type);
+  return isSync() || !isSum ? 1 : options.maxMerge;
 }
 
 /// Sends the gradient of a block that is next, unless one is on its way.

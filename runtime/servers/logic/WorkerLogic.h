@@ -30,7 +30,8 @@ struct WorkerOptions {
   std::vector<std::string> addresses; ///< of the servers, for messages
   uint64_t seed = 0;                  ///< of the times between retries
   Merge merge = Merge::sum;
-  uint32_t maxMerge = 20; ///< how many gradients of a block become one at most
+  uint32_t maxMerge =
+      20; ///< how many gradients of a block become one at most; one, if values beside are pushed
   Timing timing = {};
 };
 
@@ -104,6 +105,7 @@ private:
   uint64_t leastOf(uint64_t step, uint32_t block) const;
   void request(uint32_t server, uint64_t step, uint32_t block, int32_t state);
   void sendRequests(uint32_t server, uint64_t from);
+  uint32_t maxMerge(uint32_t block) const;
   void sendNext(uint32_t block);
   void sendGradient(uint32_t block, const Gradients::Entry &entry);
   void leaveIfDone();

@@ -15,7 +15,7 @@ namespace {
 bool hasAlignedVectors(const manifest::Parameter *parameter) {
   auto isAlignedShape = [](const auto *table) { return isAligned(table->shape()); };
   return isAlignedShape(parameter) && holdsForAll(parameter->states(), isAlignedShape) &&
-         holdsForAll(parameter->blocks(), isAlignedShape);
+         holdsForAll(parameter->pushes(), isAlignedShape) && holdsForAll(parameter->blocks(), isAlignedShape);
 }
 
 /// Whether all of a manifest may be read.
@@ -27,6 +27,15 @@ bool isWellFormed(std::span<const uint8_t> bytes) {
 
 uint64_t bytesOf(std::span<const int64_t> shape, plan::ElementType type) {
   return elementCount(shape) * elementBytes(type);
+}
+
+/// Where the tensors of a push begin.
+constexpr uint64_t kPushAlignment = 64;
+
+std::vector<int64_t> shapeIn(const manifest::BlockT &block, std::vector<int64_t> shape, bool sliced) {
+  if (sliced)
+    shape[0] = block.shape[0];
+  return shape;
 }
 
 } // namespace
@@ -57,10 +66,18 @@ manifest::ManifestT parseManifest(std::span<const uint8_t> bytes, const std::str
   return result;
 }
 
+bool isFloat(plan::ElementType type) {
+  using enum plan::ElementType;
+  return type == f16 || type == bf16 || type == f32 || type == f64;
+}
+
 BlockTable::BlockTable(const manifest::ManifestT &manifest) : manifest(manifest) {
   for (uint32_t parameter = 0; parameter < manifest.parameters.size(); ++parameter)
-    for (uint32_t index = 0; index < manifest.parameters[parameter]->blocks.size(); ++index)
-      places.push_back({parameter, index});
+    for (uint32_t index = 0; index < manifest.parameters[parameter]->blocks.size(); ++index) {
+      places.push_back({parameter, index, 0});
+      PushPart last = pushParts(size() - 1).back();
+      places.back().pushBytes = last.offset + last.bytes;
+    }
 }
 
 const manifest::BlockT &BlockTable::operator[](uint32_t block) const {
@@ -75,9 +92,26 @@ uint64_t BlockTable::bytes(uint32_t block) const {
   return (*this)[block].size * elementBytes(parameter(block).type);
 }
 
+uint64_t BlockTable::firstRow(uint32_t block) const {
+  uint64_t row = rowElements(parameter(block).shape);
+  return row == 0 ? 0 : (*this)[block].begin / row;
+}
+
 uint64_t BlockTable::stateBytes(uint32_t block, uint32_t state) const {
   const manifest::StateT &kept = *parameter(block).states[state];
-  return bytesOf(stateShape((*this)[block], kept), kept.type);
+  return bytesOf(shapeIn((*this)[block], kept), kept.type);
+}
+
+std::vector<PushPart> BlockTable::pushParts(uint32_t block) const {
+  std::vector<PushPart> parts;
+  uint64_t next = 0;
+  for (const auto &pushed : parameter(block).pushes) {
+    std::vector<int64_t> shape = shapeIn((*this)[block], *pushed);
+    uint64_t bytes = bytesOf(shape, pushed->type);
+    parts.push_back({pushed->type, shape, elementCount(shape), next, bytes});
+    next = (next + bytes + kPushAlignment - 1) / kPushAlignment * kPushAlignment;
+  }
+  return parts;
 }
 
 std::vector<uint32_t> BlockTable::ofServer(uint32_t server) const {
@@ -88,11 +122,12 @@ std::vector<uint32_t> BlockTable::ofServer(uint32_t server) const {
   return result;
 }
 
-std::vector<int64_t> stateShape(const manifest::BlockT &block, const manifest::StateT &state) {
-  std::vector<int64_t> shape = state.shape;
-  if (state.sliced)
-    shape[0] = block.shape[0];
-  return shape;
+std::vector<int64_t> shapeIn(const manifest::BlockT &block, const manifest::StateT &state) {
+  return shapeIn(block, state.shape, state.sliced);
+}
+
+std::vector<int64_t> shapeIn(const manifest::BlockT &block, const manifest::PushedT &pushed) {
+  return shapeIn(block, pushed.shape, pushed.sliced);
 }
 
 } // namespace epl::runtime::servers

@@ -69,6 +69,7 @@ private:
     bool good = true;
     for (const auto &state : parameter.states)
       good = checkState(parameter, *state, own) && good;
+    good = checkPushes(parameter) && good;
     if (parameter.blocks.empty())
       return report.add(user, " has no block");
     uint64_t next = 0;
@@ -112,12 +113,43 @@ private:
                  " is a state of another parameter, too, expected this only of states that are not sliced");
     if (!checkTensor(user, state.type, state.shape))
       return false;
-    if (!state.sliced ||
-        (!state.shape.empty() && !parameter.shape.empty() && state.shape.front() == parameter.shape.front()))
+    return !state.sliced || checkRows(user, state.shape, parameter);
+  }
+
+  /// Of what is sliced.
+  bool checkRows(const std::string &user, const std::vector<int64_t> &shape,
+                 const manifest::ParameterT &parameter) {
+    if (!shape.empty() && !parameter.shape.empty() && shape.front() == parameter.shape.front())
       return true;
-    report.add(user, " is sliced and has shape ", shapeText(state.shape),
+    report.add(user, " is sliced and has shape ", shapeText(shape),
                ", expected as many rows as the parameter of shape ", shapeText(parameter.shape));
     return false;
+  }
+
+  bool checkPushes(const manifest::ParameterT &parameter) {
+    std::string owner = "parameter " + quoted(parameter.name);
+    if (parameter.pushes.empty()) {
+      report.add(owner, " has no push");
+      return false;
+    }
+    uint64_t bytes = 0;
+    for (size_t index = 0; index < parameter.pushes.size(); ++index) {
+      const manifest::PushedT &pushed = *parameter.pushes[index];
+      std::string user = "push " + std::to_string(index) + " of " + owner;
+      if (!checkTensor(user, pushed.type, pushed.shape) ||
+          (pushed.sliced && !checkRows(user, pushed.shape, parameter)))
+        return false;
+      if (manifest.mode == manifest::Mode::sync && manifest.workers > 1 && !isFloat(pushed.type))
+        report.add(user, " has element type ", plan::EnumNameElementType(pushed.type),
+                   ", expected floats, of which there is an average over ", manifest.workers, " workers");
+      bytes += elementCount(pushed.shape) * elementBytes(pushed.type);
+      if (bytes > maxBytes) {
+        report.add(owner, " has pushes of ", bytes, " bytes up to number ", index, ", expected at most ",
+                   maxBytes);
+        return false;
+      }
+    }
+    return true;
   }
 
   /// The element behind the block; nothing if what follows it cannot be checked.
@@ -154,8 +186,12 @@ private:
     std::string text = std::string(plan::EnumNameElementType(parameter.type)) + shapeText(block.shape);
     for (const auto &state : parameter.states)
       text += std::string(", a state ") + plan::EnumNameElementType(state->type) +
-              shapeText(stateShape(block, *state));
-    const Use &first = uses.emplace(block.plan, Use{block.name, text, parameter.states.size()}).first->second;
+              shapeText(shapeIn(block, *state));
+    for (const auto &pushed : parameter.pushes)
+      text += std::string(", a push ") + plan::EnumNameElementType(pushed->type) +
+              shapeText(shapeIn(block, *pushed));
+    Use use{block.name, text, parameter.states.size(), parameter.pushes.size()};
+    const Use &first = uses.emplace(block.plan, use).first->second;
     if (first.text != text)
       report.add("block ", quoted(block.name), " is ", text, ", expected ", first.text, " as block ",
                  quoted(first.block), ", which plan ", block.plan, " updates, too");
@@ -181,10 +217,11 @@ private:
                    ", expected ", count);
     };
     expect(manifest::ArgumentRole::parameter, -1, 1);
-    expect(manifest::ArgumentRole::gradient, -1, 1);
     expect(manifest::ArgumentRole::backup, -1, manifest.mode == manifest::Mode::dc_asgd ? 1 : 0);
     for (size_t state = 0; state < use->second.states; ++state)
       expect(manifest::ArgumentRole::state, int32_t(state), 1);
+    for (size_t push = 0; push < use->second.pushes; ++push)
+      expect(manifest::ArgumentRole::gradient, int32_t(push), 1);
     for (const auto &[argument, count] : times)
       report.add("plan ", index, " has an argument that is ", argumentText(argument.first, argument.second),
                  ", which block ", quoted(use->second.block), " has not");
@@ -199,7 +236,7 @@ private:
   /// What a plan is for, by the first block that it updates.
   struct Use {
     std::string block, text;
-    size_t states;
+    size_t states, pushes;
   };
 
   const manifest::ManifestT &manifest;

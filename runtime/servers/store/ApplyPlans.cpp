@@ -16,14 +16,21 @@ namespace {
 /// What an argument of a plan must be for a block.
 TensorType typeOf(const BlockTable &blocks, uint32_t block, const manifest::Argument &argument) {
   const manifest::ParameterT &parameter = blocks.parameter(block);
-  if (argument.role() != ArgumentRole::state)
+  auto typeIn = [&](const auto &tensor) { return TensorType{tensor.type, shapeIn(blocks[block], tensor)}; };
+  switch (argument.role()) {
+  case ArgumentRole::state:
+    return typeIn(*parameter.states[size_t(argument.state())]);
+  case ArgumentRole::gradient:
+    return typeIn(*parameter.pushes[size_t(argument.state())]);
+  default:
     return {parameter.type, blocks[block].shape};
-  const manifest::StateT &state = *parameter.states[size_t(argument.state())];
-  return {state.type, stateShape(blocks[block], state)};
+  }
 }
 
-bool isUpdated(const manifest::Argument &argument) {
-  return argument.role() == ArgumentRole::parameter || argument.role() == ArgumentRole::state;
+/// Whether a plan may, or may not, update an argument. A state may stay what it is, such as a rate of decay.
+bool fits(const manifest::Argument &argument, bool isUpdated) {
+  bool mayBe = argument.role() == ArgumentRole::parameter || argument.role() == ArgumentRole::state;
+  return isUpdated ? mayBe : argument.role() != ArgumentRole::parameter;
 }
 
 std::vector<int32_t> resultsOf(const plan::PlanT &plan, size_t numArguments) {
@@ -80,7 +87,7 @@ void ApplyPlans::check(uint32_t plan, const plan::PlanT &read) const {
                 std::to_string(said.arguments.size()) + ", as the manifest says");
   std::vector<int32_t> updates = resultsOf(read, said.arguments.size());
   for (size_t i = 0; i < said.arguments.size(); ++i)
-    if ((updates[i] >= 0) != isUpdated(said.arguments[i]))
+    if (!fits(said.arguments[i], updates[i] >= 0))
       throw Error(name + (updates[i] >= 0 ? " updates" : " does not update") + " its argument \"" +
                   read.slots[i]->name + "\", which is the " +
                   manifest::EnumNameArgumentRole(said.arguments[i].role()));

@@ -18,8 +18,8 @@ public:
   const std::vector<uint32_t> &needed() const { return ids; }
 
   /// Reads a plan file and verifies it. Throws Error if the bytes are not those of the manifest's hash, or if
-  /// the plan is not what the manifest says: a step of one CPU device that updates a parameter and its
-  /// states.
+  /// the plan is not what the manifest says: a step of one CPU device that updates a parameter, and nothing
+  /// else but its states.
   void set(uint32_t plan, std::span<const uint8_t> bytes);
 
   bool isComplete() const;

@@ -46,6 +46,7 @@ struct BlockStore::Held {
   std::shared_ptr<const plan::PlanT> plan;
   const std::vector<manifest::Argument> &arguments;
   std::vector<int32_t> results; // of each argument, which one updates it
+  std::vector<PushPart> parts;  // of a push
   std::vector<std::shared_ptr<StateBuffer>> values;
 
   static size_t indexOf(int32_t state) { return size_t(int64_t(state) + 1); }
@@ -60,13 +61,23 @@ struct BlockStore::Held {
     return size_t(std::ranges::find_if(arguments, is) - arguments.begin());
   }
 
+  /// What is applied of each tensor, in the memory of the first push.
+  std::vector<HostTensor> combine(const Update &update) const {
+    const HostTensor &target = update.gradients.front();
+    std::vector<HostTensor> result;
+    for (const PushPart &part : parts) {
+      std::vector<const std::byte *> addends;
+      for (const HostTensor &push : update.gradients)
+        addends.push_back(push.data + part.offset);
+      if (addends.size() > 1 || update.factor != 1)
+        addScaled(part.type, addends, update.factor, target.data + part.offset, part.elements);
+      result.push_back({{part.type, part.shape}, target.data + part.offset, target.owner});
+    }
+    return result;
+  }
+
   void apply(Update &update, const std::string &name) {
-    HostTensor &gradient = update.gradients.front();
-    std::vector<const std::byte *> addends(update.gradients.size());
-    std::ranges::transform(update.gradients, addends.begin(), &HostTensor::data);
-    if (addends.size() > 1 || update.factor != 1)
-      addScaled(gradient.type.element, addends, update.factor, gradient.data,
-                gradient.type.bytes() / elementBytes(gradient.type.element));
+    std::vector<HostTensor> pushed = combine(update);
     std::vector<Argument> given;
     std::vector<bool> donate;
     for (const manifest::Argument &argument : arguments) {
@@ -75,7 +86,8 @@ struct BlockStore::Held {
       if (isState)
         given.emplace_back(values[indexOf(argument)]);
       else
-        given.emplace_back(argument.role() == ArgumentRole::gradient ? gradient : *update.backup);
+        given.emplace_back(argument.role() == ArgumentRole::gradient ? pushed[size_t(argument.state())]
+                                                                     : *update.backup);
     }
     Outcome outcome = lane.session(plan).call(given, donate, name, /*waits=*/true);
     for (size_t i = 0; i < arguments.size(); ++i)
@@ -98,6 +110,7 @@ BlockStore::BlockStore(std::shared_ptr<const manifest::ManifestT> job, uint32_t 
                                                  plans.get(plan),
                                                  manifest->plans[plan]->arguments,
                                                  plans.resultOfArgument(plan),
+                                                 table.pushParts(own[i]),
                                                  {}});
     values[own[i]]->values.resize(1 + table.parameter(own[i]).states.size());
   }
@@ -120,7 +133,7 @@ TensorType BlockStore::typeOf(uint32_t block, int32_t state) const {
   const manifest::ParameterT &parameter = table.parameter(block);
   if (state == kParameter)
     return {parameter.type, table[block].shape};
-  return {parameter.states[size_t(state)]->type, stateShape(table[block], *parameter.states[size_t(state)])};
+  return {parameter.states[size_t(state)]->type, shapeIn(table[block], *parameter.states[size_t(state)])};
 }
 
 void BlockStore::set(uint32_t block, int32_t state, const HostTensor &value) {

@@ -18,8 +18,9 @@ public:
   /// The parameter itself, in the place of a state's number.
   static constexpr int32_t kParameter = -1;
 
-  /// What has come for a block: gradients, whose sum times `factor` is applied, and of dc_asgd the parameter
-  /// as their worker had it. All are of the block's shape. `gradients` are overwritten.
+  /// What has come for a block: pushes, whose sum times `factor` is applied, tensor by tensor, and of dc_asgd
+  /// the parameter as their worker had it. A push is the bytes of BlockTable::pushParts, whatever type it is
+  /// of here. `gradients` are overwritten.
   struct Update {
     std::vector<HostTensor> gradients; ///< at least one
     double factor = 1;

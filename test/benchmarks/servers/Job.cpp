@@ -49,7 +49,7 @@ public:
 
   void exchange(uint32_t count) {
     for (uint32_t i = 0; i < count; ++i, ++step) {
-      worker->push(step, {gradient});
+      worker->push(step, {{gradient}});
       worker->pull(step + 1);
     }
   }

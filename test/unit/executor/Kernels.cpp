@@ -48,6 +48,12 @@ void descend_f32(Buffers buffers, const int64_t *, int64_t begin, int64_t end) {
     at<float>(buffers, 2)[i] = at<float>(buffers, 0)[i] - at<float>(buffers, 1)[i] / 2;
 }
 
+/// out = a - b c in f32, where c is a number; out may be a.
+void descend_by_f32(Buffers buffers, const int64_t *, int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i)
+    at<float>(buffers, 3)[i] = at<float>(buffers, 0)[i] - at<float>(buffers, 1)[i] * at<float>(buffers, 2)[0];
+}
+
 /// Waits until the gate (a host array) is not 0.
 void wait_at_gate(Buffers buffers, const int64_t *, int64_t, int64_t) {
   while (static_cast<std::atomic<int64_t> *>(buffers[0])->load() == 0)

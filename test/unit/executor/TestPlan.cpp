@@ -88,7 +88,7 @@ uint32_t TestPlan::kernel(const std::string &name, int64_t extent, const std::ve
   for (uint32_t buffer : buffers)
     kernel->operand_sizes.push_back(plan.buffers[buffer]->size);
   if (kernel->num_outputs == 1)
-    kernel->in_place.push_back(name == "increment" || name == "descend_f32" ? 0 : -1);
+    kernel->in_place.push_back(name == "increment" || name.starts_with("descend") ? 0 : -1);
   plan.kernels.push_back(std::move(kernel));
   return entry->second;
 }

@@ -13,18 +13,28 @@ using plan::ElementType;
 using plan::SlotRole;
 using runtime::test::TestPlan;
 
-std::vector<uint8_t> descentPlan(int64_t size, bool backup) {
+std::vector<uint8_t> descentPlan(int64_t size, bool backup, bool rate) {
   TestPlan plan(1);
   uint32_t w = plan.slot(SlotRole::state, "w", ElementType::f32, {size});
   uint32_t n = plan.slot(SlotRole::state, "n", ElementType::i64, {1});
   uint32_t g = plan.slot(SlotRole::batch, "g", ElementType::f32, {size});
+  uint32_t eta = rate ? plan.slot(SlotRole::batch, "eta", ElementType::f32, {1}) : g;
   uint32_t taken = backup ? plan.slot(SlotRole::batch, "w_bak", ElementType::f32, {size}) : g;
   plan.slot(SlotRole::result, "w", ElementType::f32, {size}, {}, int32_t(w));
   plan.slot(SlotRole::result, "n", ElementType::i64, {1}, {}, int32_t(n));
   uint32_t parameter = plan.slotBuffer(w), count = plan.slotBuffer(n);
-  plan.launch("descend_f32", size, {parameter, plan.slotBuffer(taken), parameter});
+  if (rate)
+    plan.launch("descend_by_f32", size, {parameter, plan.slotBuffer(g), plan.slotBuffer(eta), parameter});
+  else
+    plan.launch("descend_f32", size, {parameter, plan.slotBuffer(taken), parameter});
   plan.launch("increment", 1, {count, count});
   return serializePlan(*plan.finish());
+}
+
+static std::unique_ptr<manifest::PushedT> makePushed(int64_t size, bool sliced) {
+  auto pushed = std::make_unique<manifest::PushedT>();
+  pushed->type = ElementType::f32, pushed->shape = {size}, pushed->sliced = sliced;
+  return pushed;
 }
 
 static std::unique_ptr<manifest::ParameterT> makeParameter(const Descent &descent) {
@@ -33,6 +43,9 @@ static std::unique_ptr<manifest::ParameterT> makeParameter(const Descent &descen
   auto count = std::make_unique<manifest::StateT>();
   count->name = "n", count->type = ElementType::i64, count->shape = {1};
   parameter->states.push_back(std::move(count));
+  parameter->pushes.push_back(makePushed(descent.size, /*sliced=*/true));
+  if (descent.rate)
+    parameter->pushes.push_back(makePushed(1, /*sliced=*/false));
   size_t blocks = size_t((descent.size + descent.blockSize - 1) / descent.blockSize);
   for (size_t i = 0; i < blocks; ++i) {
     auto block = std::make_unique<manifest::BlockT>();
@@ -55,10 +68,12 @@ std::shared_ptr<manifest::ManifestT> descentManifest(const Descent &descent) {
     if (size == 0)
       continue;
     auto plan = std::make_unique<manifest::ApplyPlanT>();
-    plan->arguments = {{ArgumentRole::parameter, -1}, {ArgumentRole::state, 0}, {ArgumentRole::gradient, -1}};
+    plan->arguments = {{ArgumentRole::parameter, -1}, {ArgumentRole::state, 0}, {ArgumentRole::gradient, 0}};
+    if (descent.rate)
+      plan->arguments.emplace_back(ArgumentRole::gradient, 1);
     if (backup)
       plan->arguments.emplace_back(ArgumentRole::backup, -1);
-    Hash128 hash = hashBytes(descentPlan(size, backup));
+    Hash128 hash = hashBytes(descentPlan(size, backup, descent.rate));
     plan->hash_low = hash.low, plan->hash_high = hash.high;
     made->plans.push_back(std::move(plan));
   }

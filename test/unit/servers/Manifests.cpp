@@ -14,12 +14,19 @@ std::unique_ptr<manifest::StateT> makeState(const std::string &name, plan::Eleme
   return state;
 }
 
+std::unique_ptr<manifest::PushedT> makePushed(plan::ElementType type, const std::vector<int64_t> &shape,
+                                              bool sliced) {
+  auto pushed = std::make_unique<manifest::PushedT>();
+  pushed->type = type, pushed->shape = shape, pushed->sliced = sliced;
+  return pushed;
+}
+
 std::unique_ptr<manifest::ApplyPlanT> makePlan(manifest::Mode mode) {
   auto plan = std::make_unique<manifest::ApplyPlanT>();
   plan->arguments = {{ArgumentRole::parameter, -1},
                      {ArgumentRole::state, 0},
                      {ArgumentRole::state, 1},
-                     {ArgumentRole::gradient, -1}};
+                     {ArgumentRole::gradient, 0}};
   if (mode == manifest::Mode::dc_asgd)
     plan->arguments.emplace_back(ArgumentRole::backup, -1);
   return plan;
@@ -43,6 +50,7 @@ manifest::ManifestT makeManifest(const std::vector<Variable> &variables, const S
     parameter->states.push_back(makeState(variables[i].name + ".moment", parameter->type, variables[i].shape,
                                           !variables[i].shape.empty()));
     parameter->states.push_back(makeState("count", plan::ElementType::i32, {}, false));
+    parameter->pushes.push_back(makePushed(parameter->type, variables[i].shape, !variables[i].shape.empty()));
     for (const PlacedBlock &block : placed[i]) {
       parameter->blocks.push_back(std::make_unique<manifest::BlockT>());
       manifest::BlockT &made = *parameter->blocks.back();
@@ -55,6 +63,13 @@ manifest::ManifestT makeManifest(const std::vector<Variable> &variables, const S
   for (size_t i = 0; i < plans.size(); ++i)
     result.plans.push_back(makePlan(mode));
   return result;
+}
+
+void addNumber(manifest::ManifestT &manifest, plan::ElementType type) {
+  for (const auto &parameter : manifest.parameters)
+    parameter->pushes.push_back(makePushed(type, {}, /*sliced=*/false));
+  for (const auto &plan : manifest.plans)
+    plan->arguments.emplace_back(ArgumentRole::gradient, 1);
 }
 
 } // namespace epl::runtime::servers::test

@@ -10,10 +10,13 @@
 
 namespace epl::runtime::servers::test {
 
-/// A valid manifest of f32 variables, each with a state `NAME.moment` that is sliced as it is and a scalar
-/// `count`, dealt out by RoundRobin.
+/// A valid manifest of f32 variables, each with a state `NAME.moment` and a push that are sliced as it is and
+/// a scalar `count`, dealt out by RoundRobin.
 manifest::ManifestT makeManifest(const std::vector<Variable> &variables, const SliceOptions &options,
                                  manifest::Mode mode = manifest::Mode::sync, uint32_t workers = 2);
+
+/// Has workers push a number beside each gradient.
+void addNumber(manifest::ManifestT &manifest, plan::ElementType type = plan::ElementType::f32);
 
 } // namespace epl::runtime::servers::test
 

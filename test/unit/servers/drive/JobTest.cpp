@@ -62,7 +62,7 @@ public:
 private:
   std::vector<uint8_t> planOf(uint32_t plan) const {
     int64_t size = plan == 0 ? descent.blockSize : descent.size % descent.blockSize;
-    return descentPlan(size, descent.mode == Mode::dc_asgd);
+    return descentPlan(size, descent.mode == Mode::dc_asgd, descent.rate);
   }
 };
 
@@ -74,18 +74,32 @@ std::vector<float> gradientOf(const std::vector<float> &w, uint32_t worker, uint
   return gradient;
 }
 
+/// What a worker pushes beside the gradient, in the place of 1/2: exact in f32, and its averages too.
+float rateOf(uint32_t worker, uint64_t step) { return float((worker + step) % 4) / 4; }
+
+/// What a worker pushes in a step.
+std::vector<std::vector<HostTensor>> pushesOf(const Descent &descent, const std::vector<float> &w,
+                                              uint32_t worker, uint64_t step) {
+  std::vector<HostTensor> pushes = {floats(gradientOf(w, worker, step))};
+  if (descent.rate)
+    pushes.push_back(floats({rateOf(worker, step)}));
+  return {pushes};
+}
+
 /// The parameter after so many steps of all workers.
 std::vector<float> expectedAfter(const Descent &descent, uint64_t steps) {
   std::vector<float> w(size_t(descent.size), 100);
   for (uint64_t step = 0; step < steps; ++step) {
     std::vector<float> sum(w.size());
+    float rate = 0;
     for (uint32_t worker = 0; worker < descent.workers; ++worker) {
+      rate += descent.rate ? rateOf(worker, step) : 0.5F;
       std::vector<float> gradient = gradientOf(w, worker, step);
       for (size_t i = 0; i < w.size(); ++i)
         sum[i] += gradient[i];
     }
     for (size_t i = 0; i < w.size(); ++i)
-      w[i] -= sum[i] * (1.0F / float(descent.workers)) / 2;
+      w[i] -= sum[i] * (1.0F / float(descent.workers)) * (rate / float(descent.workers));
   }
   return w;
 }
@@ -96,11 +110,12 @@ std::vector<float> train(Cluster &cluster, uint32_t number, uint64_t steps) {
   uint64_t first = worker->begin();
   for (uint64_t step = first; step < first + steps; ++step) {
     std::vector<float> w = elements<float>(worker->pull(step).front());
-    worker->push(step, {floats(gradientOf(w, number, step))});
+    worker->push(step, pushesOf(cluster.descent, w, number, step));
   }
   std::vector<float> last = elements<float>(worker->pull(first + steps).front());
   if (number == 0) {
-    EXPECT_EQ(elements<int64_t>(worker->fetch(first + steps, 0, 0)), std::vector<int64_t>{int64_t(steps)});
+    EXPECT_EQ(elements<int64_t>(worker->fetch(first + steps, {{0, 0}}).front()),
+              std::vector<int64_t>{int64_t(steps)});
   }
   worker->finish(first + steps);
   return last;
@@ -119,6 +134,22 @@ TEST(Job, OfSyncIsThatOfOneWorkerOnTheJoinedBatch) {
           EXPECT_EQ(run.get(), expectedAfter(descent, 20)) << servers << ' ' << workers << ' ' << blockSize;
         cluster.wait();
       }
+}
+
+TEST(Job, PushesValuesBesideGradients) {
+  for (Mode mode : {Mode::sync, Mode::half_async})
+    for (uint32_t workers : {1, 2, 4}) {
+      if (mode != Mode::sync && workers > 1)
+        continue; // whose order is not known
+      Descent descent{40, 17, 2, workers, mode, /*rate=*/true};
+      Cluster cluster(descent);
+      std::vector<std::future<std::vector<float>>> runs;
+      for (uint32_t worker = 0; worker < workers; ++worker)
+        runs.push_back(std::async(std::launch::async, train, std::ref(cluster), worker, 8));
+      for (auto &run : runs)
+        EXPECT_EQ(run.get(), expectedAfter(descent, 8)) << int(mode) << ' ' << workers;
+      cluster.wait();
+    }
 }
 
 TEST(Job, OfLargeBlocksGoesInPieces) {

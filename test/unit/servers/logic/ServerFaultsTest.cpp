@@ -52,6 +52,16 @@ TEST(ServerFaults, RefusesWhoCameBeforeWorkerZeroWithAnotherManifest) {
   EXPECT_EQ(server.failure(server.streams[1]), "");
 }
 
+TEST(ServerFaults, AwaitsAllTensorsOfAPush) {
+  manifest::ManifestT manifest = makeScalar(Mode::sync);
+  addNumber(manifest);
+  ServerHarness server(manifest);
+  server.setUp();
+  server.push(1, 0, 0, 1); // the gradient alone
+  EXPECT_THAT(server.end.value_or(""),
+              HasSubstr("pushes a gradient of block \"w\", which has 4 bytes, expected 68"));
+}
+
 TEST(ServerFaults, EndsWithWhatIsWrongWithAFrame) {
   struct Case {
     std::function<void(ServerHarness &)> act;

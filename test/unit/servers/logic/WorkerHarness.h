@@ -17,8 +17,11 @@ class WorkerHarness {
 public:
   explicit WorkerHarness(manifest::Mode mode = manifest::Mode::sync, uint32_t number = 1,
                          WorkerOptions options = {})
-      : job(std::make_shared<Job>(
-            makeManifest({{"a", {1}}, {"b", {1}}, {"c", {1}}}, {.servers = 2}, mode, /*workers=*/3))) {
+      : WorkerHarness(makeManifest({{"a", {1}}, {"b", {1}}, {"c", {1}}}, {.servers = 2}, mode, /*workers=*/3),
+                      number, options) {}
+  /// `manifest`: such a one, changed.
+  WorkerHarness(manifest::ManifestT manifest, uint32_t number, WorkerOptions options)
+      : job(std::make_shared<Job>(std::move(manifest))) {
     options.worker = number, options.addresses = {"one:6174", "two:6174"};
     options.timing.deadline = 10'000;
     logic = std::make_unique<WorkerLogic>(job, options, now);

@@ -100,6 +100,21 @@ TEST(WorkerLogic, MergesGradientsThatWait) {
   }
 }
 
+/// The sum of two updates is none of the sums of gradients and of learning rates.
+TEST(WorkerLogic, MergesNoGradientsWithValuesBeside) {
+  manifest::ManifestT manifest = makeManifest({{"a", {1}}, {"b", {1}}}, {.servers = 2}, Mode::async, 3);
+  addNumber(manifest);
+  WorkerHarness worker(std::move(manifest), 1, {});
+  worker.begin();
+  for (uint64_t step = 0; step < 3; ++step)
+    worker.push(step, 1, 10 + step);
+  EXPECT_EQ(worker.logic->waiting(1), 2u);
+  worker.acknowledge(1, 0, 1);
+  worker.acknowledge(1, 1, 1);
+  EXPECT_THAT(worker.pushes(), ElementsAre("1/0/b", "1/1/b", "1/2/b"));
+  EXPECT_THAT(worker.done<MergeGradient>(), SizeIs(0));
+}
+
 TEST(WorkerLogic, SaysAgainOnAnotherStreamWhatIsUnanswered) {
   WorkerHarness worker;
   worker.begin();

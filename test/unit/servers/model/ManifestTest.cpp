@@ -53,8 +53,44 @@ TEST(Manifest, HasBlocksByNumber) {
   EXPECT_EQ(blocks.bytes(2), 2000000u);
   EXPECT_EQ(blocks.stateBytes(2, 0), 2000000u);
   EXPECT_EQ(blocks.stateBytes(2, 1), 4u);
+  EXPECT_EQ(blocks.pushBytes(2), 2000000u);
+  EXPECT_EQ(blocks.firstRow(2), 500u);
   EXPECT_THAT(blocks.ofServer(0), ElementsAre(0, 2));
   EXPECT_THAT(blocks.ofServer(1), ElementsAre(1, 3));
+}
+
+TEST(Manifest, SaysWhatAPushIsMadeOf) {
+  ManifestT manifest =
+      makeManifest({{"w", {5, 3}}}, {.servers = 2, .minBlockSize = 1}, manifest::Mode::async);
+  addNumber(manifest, plan::ElementType::i64);
+  manifest.parameters[0]->pushes.push_back(std::make_unique<manifest::PushedT>());
+  manifest::PushedT &rows = *manifest.parameters[0]->pushes.back();
+  rows.type = plan::ElementType::f64, rows.shape = {5}, rows.sliced = true;
+  for (const auto &plan : manifest.plans)
+    plan->arguments.emplace_back(manifest::ArgumentRole::gradient, 2);
+  EXPECT_THAT(faultsOf(manifest), ElementsAre());
+  BlockTable blocks(manifest);
+  std::vector<PushPart> parts = blocks.pushParts(1);
+  ASSERT_EQ(parts.size(), 3u);
+  EXPECT_THAT(parts[0].shape, ElementsAre(2, 3));
+  EXPECT_EQ(parts[0].bytes, 24u);
+  EXPECT_THAT(parts[1].shape, ElementsAre());
+  EXPECT_EQ(parts[1].type, plan::ElementType::i64);
+  EXPECT_EQ(parts[1].offset, 64u);
+  EXPECT_EQ(parts[2].elements, 2u);
+  EXPECT_EQ(parts[2].offset, 128u);
+  EXPECT_EQ(blocks.pushBytes(1), 144u);
+  EXPECT_EQ(blocks.pushBytes(0), 152u);
+}
+
+TEST(Manifest, AveragesNoIntegers) {
+  ManifestT one = makeManifest({{"w", {5}}}, {.servers = 1}, manifest::Mode::sync, 1), several = makeFc();
+  addNumber(one, plan::ElementType::i32);
+  addNumber(several, plan::ElementType::i32);
+  EXPECT_THAT(faultsOf(one), ElementsAre());
+  EXPECT_THAT(faultsOf(several),
+              testing::Contains("push 1 of parameter \"fc_w\" has element type i32, expected "
+                                "floats, of which there is an average over 2 workers"));
 }
 
 TEST(Manifest, IsRefusedWithAllThatIsWrong) {
@@ -91,7 +127,7 @@ struct Fault {
 manifest::ParameterT &w(ManifestT &manifest) { return *manifest.parameters[1]; }
 
 const Fault faults[] = {
-    {[](ManifestT &m) { m.version = 9; }, "version is 9, expected 1"},
+    {[](ManifestT &m) { m.version = 9; }, "version is 9, expected 2"},
     {[](ManifestT &m) { m.mode = manifest::Mode(9); }, "mode is 9, which does not exist"},
     {[](ManifestT &m) { m.on_lost = manifest::OnLost(-1); }, "on_lost is -1, which does not exist"},
     {[](ManifestT &m) { m.servers = 5000; }, "there are 5000 servers, expected from 1 to 4096"},
@@ -114,6 +150,19 @@ const Fault faults[] = {
      "state \"fc_w.moment\" of parameter \"fc_w\" is sliced and has shape [999, 1000], expected as many rows "
      "as the "
      "parameter of shape [1000, 1000]"},
+    {[](ManifestT &m) { w(m).pushes.clear(); }, "parameter \"fc_w\" has no push"},
+    {[](ManifestT &m) { w(m).pushes[0]->type = plan::ElementType(99); },
+     "push 0 of parameter \"fc_w\" has element type 99, which does not exist"},
+    {[](ManifestT &m) { w(m).pushes[0]->shape = {999, 1000}; },
+     "push 0 of parameter \"fc_w\" is sliced and has shape [999, 1000], expected as many rows as the "
+     "parameter of shape [1000, 1000]"},
+    {[](ManifestT &m) {
+       addNumber(m);
+       for (size_t i : {0, 1})
+         w(m).pushes[i]->sliced = false, w(m).pushes[i]->shape = {int64_t(1) << 46};
+     },
+     "parameter \"fc_w\" has pushes of 562949953421312 bytes up to number 1, expected at most "
+     "281474976710656"},
     {[](ManifestT &m) { w(m).blocks.clear(); }, "parameter \"fc_w\" has no block"},
     {[](ManifestT &m) { w(m).blocks[1]->name = "fc_w.block7"; },
      "block \"fc_w.block7\" of parameter \"fc_w\" is block 1 of 2, expected the name \"fc_w.block1\" and "
@@ -143,17 +192,19 @@ const Fault faults[] = {
     {[](ManifestT &m) { w(m).blocks[1]->plan = 3; },
      "block \"fc_w.block1\" is updated by plan 3, expected one below 3"},
     {[](ManifestT &m) { w(m).blocks[1]->plan = 0; },
-     "block \"fc_w.block1\" is f32[500, 1000], a state f32[500, 1000], a state i32[], expected f32[1000], a "
-     "state "
-     "f32[1000], a state i32[] as block \"fc_b\", which plan 0 updates, too"},
+     "block \"fc_w.block1\" is f32[500, 1000], a state f32[500, 1000], a state i32[], a push f32[500, 1000], "
+     "expected f32[1000], a state f32[1000], a state i32[], a push f32[1000] as block \"fc_b\", which plan 0 "
+     "updates, too"},
     {[](ManifestT &m) { m.plans.push_back(std::make_unique<manifest::ApplyPlanT>()); },
      "plan 3 updates no block"},
     {[](ManifestT &m) { m.plans[0]->arguments.pop_back(); },
-     "plan 0 has 0 arguments that are gradient, expected 1"},
+     "plan 0 has 0 arguments that are gradient 0, expected 1"},
     {[](ManifestT &m) { m.plans[0]->arguments[1] = m.plans[0]->arguments[2]; },
      "plan 0 has 0 arguments that are state 0, expected 1"},
     {[](ManifestT &m) { m.plans[0]->arguments.emplace_back(manifest::ArgumentRole::state, 2); },
      "plan 0 has an argument that is state 2, which block \"fc_b\" has not"},
+    {[](ManifestT &m) { m.plans[0]->arguments.emplace_back(manifest::ArgumentRole::gradient, 1); },
+     "plan 0 has an argument that is gradient 1, which block \"fc_b\" has not"},
     {[](ManifestT &m) { m.mode = manifest::Mode::dc_asgd; },
      "plan 1 has 0 arguments that are backup, expected 1"},
     {[](ManifestT &m) { m.plans[0]->arguments.emplace_back(manifest::ArgumentRole(9), -1); },

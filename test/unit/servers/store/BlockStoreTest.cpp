@@ -64,6 +64,55 @@ TEST(BlockStore, AppliesTheAverageOfGradients) {
   EXPECT_EQ(elements<int64_t>(fixture.store->value(1, 0)), std::vector<int64_t>{2});
 }
 
+/// A push of block 0 of a job with a rate: the gradient, and the rate behind it.
+HostTensor pushOf(const std::vector<float> &gradient, float rate) {
+  std::vector<float> values(17);
+  std::ranges::copy(gradient, values.begin());
+  values.back() = rate; // at byte 64
+  return floats(values);
+}
+
+TEST(BlockStore, AveragesEachTensorOfAPush) {
+  auto manifest = descentManifest({3, 3, 1, 2, manifest::Mode::sync, /*rate=*/true});
+  ASSERT_EQ(BlockTable(*manifest).pushBytes(0), 68u);
+  ApplyPlans plans(*manifest, 0);
+  plans.set(0, descentPlan(3, /*backup=*/false, /*rate=*/true));
+  BlockStore store(manifest, 0, plans, 1);
+  store.set(0, BlockStore::kParameter, floats({10, 10, 10}));
+  store.set(0, 0, runtime::test::integers({0}));
+  std::promise<std::string> done;
+  store.update(0, {{pushOf({2, 4, 6}, 1), pushOf({4, 0, 2}, 3)}, 0.5},
+               [&](const std::string &error) { done.set_value(error); });
+  EXPECT_EQ(done.get_future().get(), "");
+  EXPECT_EQ(elements<float>(store.value(0, BlockStore::kParameter)), (std::vector<float>{4, 6, 2}));
+}
+
+TEST(BlockStore, LeavesStatesThatItsPlanOnlyReads) {
+  TestPlan made(1);
+  uint32_t w = made.slot(SlotRole::state, "w", ElementType::f32, {3});
+  made.slot(SlotRole::constant, "n", ElementType::i64, {1});
+  uint32_t g = made.slot(SlotRole::batch, "g", ElementType::f32, {3});
+  made.slot(SlotRole::result, "w", ElementType::f32, {3}, {}, int32_t(w));
+  uint32_t parameter = made.slotBuffer(w);
+  made.launch("descend_f32", 3, {parameter, made.slotBuffer(g), parameter});
+  std::vector<uint8_t> bytes = serializePlan(*made.finish());
+  auto manifest = descentManifest({3, 3});
+  Hash128 hash = hashBytes(bytes);
+  manifest->plans[0]->hash_low = hash.low, manifest->plans[0]->hash_high = hash.high;
+  ApplyPlans plans(*manifest, 0);
+  plans.set(0, bytes);
+  BlockStore store(manifest, 0, plans, 1);
+  store.set(0, BlockStore::kParameter, floats({10, 10, 10}));
+  store.set(0, 0, runtime::test::integers({7}));
+  for (int i = 0; i < 2; ++i) {
+    std::promise<std::string> done;
+    store.update(0, {{floats({2, 4, 6})}}, [&](const std::string &error) { done.set_value(error); });
+    EXPECT_EQ(done.get_future().get(), "");
+  }
+  EXPECT_EQ(elements<float>(store.value(0, BlockStore::kParameter)), (std::vector<float>{8, 6, 4}));
+  EXPECT_EQ(elements<int64_t>(store.value(0, 0)), std::vector<int64_t>{7});
+}
+
 TEST(BlockStore, LeavesWhatSomebodyViews) {
   Fixture fixture;
   HostTensor before = fixture.store->value(1, BlockStore::kParameter);
