@@ -8,6 +8,7 @@
 #include "runtime/servers/drive/Worker.h"
 #include "runtime/servers/inproc/InprocStreams.h"
 #include "runtime/servers/model/Dispatch.h"
+#include "runtime/servers/model/Slices.h"
 
 #include <nanobind/stl/map.h>
 #include <nanobind/stl/tuple.h>
@@ -267,6 +268,13 @@ nb::list fetch(ServersWorker &self, uint64_t step, const std::vector<std::pair<u
   return list;
 }
 
+std::vector<Shape> sliceVariable(const Shape &shape, uint32_t count, uint64_t minBlockSize) {
+  std::vector<Shape> shapes;
+  for (ps::Slice slice : ps::sliceVariable(shape, count, minBlockSize))
+    shapes.push_back(ps::sliceShape(shape, slice));
+  return shapes;
+}
+
 } // namespace
 
 void bindServers(nb::module_ &module) {
@@ -300,6 +308,8 @@ void bindServers(nb::module_ &module) {
       .def_rw("key", &ps::StreamOptions::key, "Of that certificate, a file in PEM.")
       .def_rw("insecure", &ps::StreamOptions::insecure,
               "No token, or plaintext, at addresses that other machines reach.");
+  module.def("slice_variable", &sliceVariable, "shape"_a, "count"_a, "min_block_size"_a,
+             "The shapes of the blocks, at most `count`, into which a parameter is cut.");
   nb::class_<ServersWorker>(module, "ServersWorker", "One worker, between its steps and all servers.")
       .def("__init__", &makeWorker, "job"_a, "number"_a, "life"_a, "servers"_a, "values"_a.none(),
            "streams"_a,

@@ -22,6 +22,7 @@ from epl.servers.compiling import compile_server, options_of
 from epl.servers.credentials import stream_options
 from epl.servers.geo import exchange
 from epl.servers.job import Job
+from epl.servers.serving import thread_options
 from over_processes.launching import environment_of
 
 PROGRAM = str(Path(__file__).with_name("served.py"))
@@ -300,6 +301,14 @@ def test_what_says_the_secret_is_checked(tmp_path: Path) -> None:
         stream_options({"EPL_SERVERS_TOKEN_FILE": str(tmp_path / "empty")})
     with pytest.raises(epl.ConfigError, match=r'EPL_SERVERS_INSECURE .* must be 0 or 1, found "yes"'):
         stream_options({"EPL_SERVERS_INSECURE": "yes"})
+
+
+def test_threads_of_a_server_are_those_that_fluid_says() -> None:
+    assert thread_options({}) == []
+    send, get = "FLAGS_rpc_send_thread_num", "FLAGS_rpc_get_thread_num"
+    assert thread_options({send: "3", get: "12"}) == ["--stream-threads", "12"]
+    with pytest.raises(epl.ConfigError, match=r'FLAGS_rpc_get_thread_num .* of 1 to 1024, found "0"'):
+        thread_options({get: "0"})
 
 
 def test_a_script_becomes_a_server_where_the_environment_says_so(tmp_path: Path) -> None:

@@ -303,6 +303,21 @@ def join(devices: str) -> Group | None:
     return _group
 
 
+def stay_alone() -> None:
+    """Says that only parameter servers connect this process with others, whatever its environment says.
+
+    Raises:
+      ConfigError: if it has joined a group.
+    """
+    global _alone
+    if (group := current()) is not None:
+        raise ConfigError(
+            f"this is process {group.process} of {group.processes} that a launcher has connected, but "
+            "trainers with parameter servers are plain processes: start them by epl-launch --servers"
+        )
+    _alone = True
+
+
 def join_with(devices: str) -> str:
     """Joins as `join` does; the devices as the processes have them: `"cuda:*"` says how many there are."""
     members = join(devices)

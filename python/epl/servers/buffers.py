@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from epl.array import Array
 from epl.errors import DonatedError
 from epl.servers.connection import Connection
 from epl.servers.job import Held
@@ -131,6 +132,11 @@ class ServedBuffer(_Buffer):
     def new_alike(self) -> tuple[FetchedBuffer, list[Any]]:
         """A value of the same kind that is not written yet, in this process."""
         return FetchedBuffer.new(self.shape, self.dtype)
+
+
+def is_served(value: Any) -> bool:
+    """Whether a value is an `epl.Array` that servers hold, or have held."""
+    return isinstance(value, Array) and isinstance(value.buffer, ServedBuffer)
 
 
 def _box_of(shape: tuple[int, ...]) -> Box:

@@ -1,9 +1,9 @@
 """The connection of a worker with its servers, of which a process has one.
 
-The servers are processes that the environment names (roles.py), or, where it names none, a thread of this
-one. A job begins with the first call of a step, whose arguments are the first values, and ends with the
-program: one that ends well says goodbye, one that fails tells the servers why. `step` counts the calls of all
-steps that share the parameters.
+The servers are processes that a role names (roles.py), or, where there is none, a thread of this process. A
+job begins with the first call of a step, whose arguments are the first values, and ends with the program, or
+earlier by `close`: one that ends well says goodbye, one that fails tells the servers why. `step` counts the
+calls of all steps that share the parameters.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from epl.errors import Error, ProcessError
 from epl.processes.exits import Exits
 from epl.servers.credentials import stream_options
 from epl.servers.job import Job
-from epl.servers.roles import Role, read_role
+from epl.servers.roles import Role
 
 _LOCAL_SERVERS = 1
 Values = Mapping[tuple[int, int], Any]
@@ -94,6 +94,15 @@ class Connection:
         found: Sequence[Any] = _guarded(self._worker.fetch, self.step, list(values))
         return found
 
+    def close(self) -> None:
+        """Says goodbye, if it has not yet: this worker takes no part any more. Errors as in `pull`."""
+        if self._is_open and os.getpid() == self._process:
+            self._finish()
+
+    def _finish(self) -> None:
+        self._is_open = False
+        _guarded(self._worker.finish, self.step)
+
     def _check_open(self) -> None:
         if not self._is_open:
             raise Error("this worker has said goodbye to its servers")
@@ -105,12 +114,12 @@ class Connection:
         """At the end of the program."""
         if os.getpid() != self._process or not self._is_open:
             return
-        self._is_open = False
         if (failure := self._failure or self._exits.exited) is not None:
+            self._is_open = False
             self._worker.fail(failure)
             return
         try:
-            _guarded(self._worker.finish, self.step)
+            self._finish()
         except ProcessError as error:
             print(f"epl: {error}", file=sys.stderr, flush=True)
             os._exit(1)  # the exit code of a program that has ended is 0
@@ -119,13 +128,8 @@ class Connection:
 _connection: Connection | None = None
 
 
-def current_role() -> Role | None:
-    """What this process is, by its environment; None if it is alone. Errors as in `read_role`."""
-    return read_role(os.environ)
-
-
-def connect(job: Job, first_values: Callable[[], Values]) -> Connection:
-    """The connection of this process, which the first call makes.
+def connect(job: Job, role: Role | None, first_values: Callable[[], Values]) -> Connection:
+    """The connection of this process, which the first call makes; arguments as of `Connection`.
 
     Raises:
       Error: if it has one for other parameters.
@@ -133,13 +137,19 @@ def connect(job: Job, first_values: Callable[[], Values]) -> Connection:
     """
     global _connection
     if _connection is None:
-        _connection = Connection(job, current_role(), first_values)
+        _connection = Connection(job, role, first_values)
     elif _connection.job.job.hash != job.job.hash:
         raise Error(
             "the servers of this process hold the parameters of another step: a process trains one set of "
             "parameters by servers"
         )
     return _connection
+
+
+def disconnect() -> None:
+    """Says goodbye to the servers, if this process has a connection; errors as in `Connection.pull`."""
+    if _connection is not None:
+        _connection.close()
 
 
 def _guarded(action: Callable[..., Any], *arguments: Any) -> Any:

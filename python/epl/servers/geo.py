@@ -26,6 +26,7 @@ from epl.errors import ArgumentError
 from epl.servers.compiling import server_options
 from epl.servers.connection import Connection, connect
 from epl.servers.job import Job
+from epl.servers.roles import Role
 from epl.stages import Compiled, Lowered
 
 Values = list[np.ndarray[Any, Any]]
@@ -62,19 +63,20 @@ def compile_additions(roles: Any) -> dict[str, bytes]:
 class GeoStep(Compiled):
     """A whole step as a worker runs it, which exchanges differences with the servers every so many steps."""
 
-    def __init__(self, lowered: Lowered, job: Job, roles: Any, workers: int) -> None:
+    def __init__(self, lowered: Lowered, job: Job, roles: Any, role: Role | None) -> None:
         """Compiles the step; `roles` as `additions` gives them. Errors as `Lowered.compile`."""
         options = (*lowered.options, *lowered.precision.options)
         text, name = lowered.program.text, lowered.signature.name
         super().__init__(load_or_compile(text, lowered.devices, name, options), lowered)
         self._job = job
-        self._workers = workers
+        self._role = role
+        self._workers = role.workers if role else 1
         self._parameters: list[int] = [group["parameter"] for group in roles["groups"]]
         self._old: Values = []
 
     def _results(self, leaves: list[Any], *, donate: bool | None, **options: bool) -> list[Any]:
         first = functools.partial(self._first, leaves)
-        connection = connect(self._job, lambda: self._job.first_values(first))
+        connection = connect(self._job, self._role, lambda: self._job.first_values(first))
         if not self._old:
             if connection.has_begun:
                 raise ArgumentError(

@@ -3,20 +3,42 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
+from collections.abc import Mapping
 from typing import NoReturn
 
 from epl import runtime
+from epl.errors import ConfigError
 from epl.servers.roles import Role
+
+_THREADS = ("FLAGS_rpc_send_thread_num", "FLAGS_rpc_get_thread_num")
+_MOST_THREADS = 1024  # of epl-server
 
 
 def serve(role: Role) -> NoReturn:
     """Becomes the program `epl-server`.
 
+    Fluid's variables `FLAGS_rpc_send_thread_num` and `FLAGS_rpc_get_thread_num` say how many threads move
+    frames: the larger one, as the same threads send and receive.
+
     Raises:
       Error: if this installation has none.
+      ConfigError: if one of these variables is no number of threads.
     """
     program = runtime.program("epl-server")
     sys.stdout.flush()
     sys.stderr.flush()
-    os.execv(program, [str(program), "--listen", role.address, "--number", str(role.number)])
+    command = [str(program), "--listen", role.address, "--number", str(role.number)]
+    os.execv(program, [*command, *thread_options(os.environ)])
+
+
+def thread_options(environ: Mapping[str, str]) -> list[str]:
+    """What Fluid's variables say to `epl-server` of threads; errors as of `serve`."""
+    found = {name: environ[name] for name in _THREADS if environ.get(name)}
+    for name, text in found.items():
+        if not re.fullmatch(r"[0-9]{1,4}", text) or not 1 <= int(text) <= _MOST_THREADS:
+            raise ConfigError(
+                f'{name} in the environment must be an integer of 1 to {_MOST_THREADS}, found "{text}"'
+            )
+    return ["--stream-threads", str(max(map(int, found.values())))] if found else []

@@ -22,9 +22,9 @@ from epl.errors import ArgumentError, StepError
 from epl.executable import Executable
 from epl.servers import compiling, geo
 from epl.servers.buffers import FetchedBuffer, ServedBuffer
-from epl.servers.connection import Connection, connect, current_role
+from epl.servers.connection import Connection, connect
 from epl.servers.job import DTYPES, PARAMETER, Job, pushes_of
-from epl.servers.strategy import ParameterServer
+from epl.servers.strategy import ParameterServer, role_of
 from epl.stages import Compiled, Lowered
 
 
@@ -39,7 +39,7 @@ class ServedLowered(Lowered):
             return super()._compile(reference=True)
         served = Served(self)
         if self.strategy.mode == "geo":
-            return geo.GeoStep(self, served.job, served.roles, served.workers)
+            return geo.GeoStep(self, served.job, served.roles, served.role)
         return ServedStep(self, served)
 
 
@@ -54,8 +54,8 @@ class Served:
           UnsupportedError: for what is not there yet.
         """
         strategy, name, text = lowered.strategy, lowered.signature.name, lowered.program.text
-        role = current_role()
-        servers, self.workers = (len(role.servers), role.workers) if role else (1, 1)
+        self.role = role = role_of(strategy)
+        servers, workers = (len(role.servers), role.workers) if role else (1, 1)
         cut = compiling.options_of(strategy, servers)
         self.options = (*lowered.options, *lowered.precision.options)
         self.roles = compiling.describe(text, lowered.devices, name, cut, self.options)
@@ -64,7 +64,7 @@ class Served:
             plans = geo.compile_additions(self.roles)
         else:
             plans = compiling.compile_server(text, name, cut, self.roles["programs"])
-        self.job = Job(self.roles, strategy, servers, self.workers, plans)
+        self.job = Job(self.roles, strategy, servers, workers, plans)
 
 
 class ServedStep(Compiled):
@@ -80,7 +80,7 @@ class ServedStep(Compiled):
         Raises:
           CompileError: with the user's source line, if the step does not compile.
         """
-        self._job, self._roles = served.job, served.roles
+        self._job, self._roles, self._role = served.job, served.roles, served.role
         worker = self._roles["worker"]
         numbers = [argument["argument"] for argument in worker["arguments"]]
         closed = [number - len(lowered.arguments) for number in numbers if self._is_hidden(lowered, number)]
@@ -128,7 +128,7 @@ class ServedStep(Compiled):
 
     def _results(self, leaves: list[Any], *, donate: bool | None, **options: bool) -> list[Any]:
         first = functools.partial(self._first, leaves)
-        connection = connect(self._job, lambda: self._job.first_values(first))
+        connection = connect(self._job, self._role, lambda: self._job.first_values(first))
         self._check_served(leaves, connection)
         arguments = self._arguments(leaves, connection)
         donates = self.lowered.donate if donate is None else donate

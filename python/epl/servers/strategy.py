@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
 from epl.errors import ArgumentError
+from epl.servers.roles import Role, read_role
 
 Mode = Literal["sync", "half_async", "async", "dc_asgd", "geo"]
 OnLost = Literal["end", "continue"]
@@ -70,6 +72,27 @@ class ParameterServer:
                 f'on_lost="continue" of epl.ParameterServer is of mode "sync": in mode "{self.mode}" '
                 "the others go on in any case"
             )
+
+
+@dataclass(frozen=True)
+class AssignedServers(ParameterServer):
+    """The same, for a process whose script says what it is, and not its environment.
+
+    Args:
+      role: which worker this process is, and who the servers are.
+    """
+
+    role: Role | None = None
+
+
+def role_of(strategy: ParameterServer) -> Role | None:
+    """What this process is, by its script or else its environment; None if it is alone.
+
+    Raises:
+      ConfigError: as of `read_role`.
+    """
+    assigned = strategy.role if isinstance(strategy, AssignedServers) else None
+    return assigned or read_role(os.environ)
 
 
 def _check_choice(name: str, value: object, choices: Sequence[str], more: str = "") -> None:
