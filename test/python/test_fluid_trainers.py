@@ -172,9 +172,11 @@ def test_addresses_that_do_not_fit(trainers: Any, current: str, kind: type[Excep
         fluid.DistributedTranspiler(config).transpile(0, trainers=trainers, current_endpoint=current)
 
 
-def test_parameter_servers_are_refused_by_name() -> None:
-    with pytest.raises(epl.UnsupportedError, match='mode is "pserver": parameter servers are not'):
-        fluid.DistributeTranspiler().transpile(0, pservers="a:1", trainers=2)
+def test_a_mode_that_is_none() -> None:
+    config = fluid.DistributeTranspilerConfig()
+    config.mode = "mpi"
+    with pytest.raises(epl.ArgumentError, match='mode is "mpi", expected "pserver", "nccl2" or "collective"'):
+        fluid.DistributeTranspiler(config).transpile(0, trainers=2)
 
 
 def test_what_the_transpiler_leaves_on_a_program(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from epl.errors import ArgumentError, Error
-from epl.fluid import feeding, seeds, trainers
+from epl.errors import ArgumentError, Error, UnsupportedError
+from epl.fluid import feeding, pservers, seeds, trainers
 from epl.fluid.places import Place
 from epl.fluid.scope import Scope
 from epl.fluid.seeds import Seeds
@@ -46,6 +46,7 @@ class DataParallel:
     Raises:
       ArgumentError: for a loss that is no variable.
       ConfigError, ProcessError, RefusedError: if not all trainers come.
+      UnsupportedError: for a program that parameter servers train.
     """
 
     def __init__(
@@ -60,6 +61,11 @@ class DataParallel:
         weighs: str,
         joining: Call,
     ) -> None:
+        if pservers.noted(source) is not None:
+            raise UnsupportedError(
+                "a program that is transpiled for parameter servers runs on several devices of one trainer: "
+                "that is not supported yet, fluid.Executor runs it on one"
+            )
         with joining.checks("its loss_name"):
             if loss is not None and loss not in program.variables:
                 raise ArgumentError(f'loss_name is "{loss}", which is no variable of the program')

@@ -6,18 +6,25 @@ import weakref
 from dataclasses import dataclass
 from typing import Any
 
-from epl.errors import ArgumentError
-from epl.fluid import feeding, seeds, trainers
+import numpy as np
+
+from epl.errors import ArgumentError, UnsupportedError
+from epl.fluid import feeding, pservers, seeds, trainers
 from epl.fluid.compiler import CompiledProgram
 from epl.fluid.installed import load
 from epl.fluid.places import CPUPlace, CUDAPlace, Place, local_devices
 from epl.fluid.programs import imported
+from epl.fluid.pservers import ServerStartup
 from epl.fluid.scope import Scope, global_scope
 from epl.fluid.seeds import Seeds
 from epl.fluid.trainers import Call, Trainers
 from epl.paddle import feeds
 from epl.paddle.program import Program
-from epl.paddle.replicas import Replicas, Weight
+from epl.paddle.replicas import Fetched, Replicas, Weight
+from epl.servers.connection import disconnect
+from epl.servers.roles import Role
+from epl.servers.serving import serve
+from epl.servers.strategy import AssignedServers
 
 
 class Executor:
@@ -53,7 +60,8 @@ class Executor:
         """Runs all ops of a program.
 
         Args:
-          program: of Paddle, or a `CompiledProgram`; default `default_main_program()`.
+          program: of Paddle, or a `CompiledProgram`; default `default_main_program()`. That of a parameter
+            server does not come back: the process ends when the trainers have.
           feed: arrays by name; of a `CompiledProgram` also a list of such dicts, one for each device.
           fetch_list: variables or their names.
           feed_var_name, fetch_var_name, use_program_cache, use_prune: make no difference; what ran is kept
@@ -68,6 +76,7 @@ class Executor:
         Raises:
           ArgumentError: for a feed that does not fit, and for unknown fetches.
           UnsupportedError: for ops that EPL does not have.
+          ProcessError: if a parameter server, or a trainer that it waits for, is lost.
         """
         del feed_var_name, fetch_var_name, use_program_cache, use_prune
         if self._is_closed:
@@ -75,27 +84,43 @@ class Executor:
         scope = global_scope() if scope is None else scope
         if program is None:
             program = load().static.default_main_program()
+        match pservers.noted(program):
+            case Role() as role:
+                serve(role)
+            case ServerStartup():
+                return []
         if isinstance(program, CompiledProgram):
             return program.run(self.place, feed, fetch_list, scope, return_numpy, return_merged)
         read = imported(program)
         made = self._made.get(read) or self._made.setdefault(read, _make(read, program))
         call = Call(made.trainers)
         with call.checks("its fetch_list"):
-            call.fetches = names = feeding.names_of(fetch_list)
+            names = feeding.names_of(fetch_list)
             made.replicas.check_fetches(names)
+            # Servers hold these: they are fetched from there, behind the step.
+            held = [name for name in names if made.is_served and name in read.parameters]
+            call.fetches = [name for name in names if name not in held]
         scope.declare(read.variables)
-        fed = _fed(made.replicas, {} if feed is None else feed, scope, call)
+        fed = _fed(made, {} if feed is None else feed, scope, call)
         values = made.replicas.run(scope.values, fed, call.fetches, made.seeds.next())
         fetched = dict(zip(call.fetches, values, strict=True))
+        fetched |= {name: Fetched(np.asarray(scope.values[name])[None]) for name in held}
         found = [feeding.of_devices(name, fetched[name], read)[0] for name in names]
         if return_numpy:
             return list(found)
         return [feeding.as_tensor(name, value) for name, value in zip(names, found, strict=True)]
 
     def close(self) -> None:
-        """Frees what it has compiled; it runs nothing any more."""
+        """Frees what it has compiled; it runs nothing any more. A trainer says goodbye to parameter servers.
+
+        Raises:
+          ProcessError: if a server is lost before it has all gradients.
+        """
+        trains = any(made.is_served for made in self._made.values())
         self._is_closed = True
         self._made.clear()
+        if trains:
+            disconnect()
 
 
 @dataclass
@@ -105,10 +130,15 @@ class _Made:
     replicas: Replicas
     trainers: Trainers
     seeds: Seeds
+    is_served: bool = False  # by parameter servers
 
 
 def _make(read: Program, program: Any) -> _Made:
     """What runs a program: alone, or with other trainers if it has ops that exchange values."""
+    if isinstance(strategy := pservers.noted(program), AssignedServers):
+        begin = seeds.begin(program) + (strategy.role.number if strategy.role else 0)
+        served = Replicas(read, 1, weight=Weight.ONE, strategy=strategy)
+        return _Made(served, Trainers(), Seeds(begin), is_served=True)
     of_all = trainers.noted(program) if any(op.kind.startswith("c_") for op in read.ops) else Trainers()
     trainers.meet(1 if of_all.count > 1 else local_devices())
     joining = trainers.joining(of_all)
@@ -119,12 +149,17 @@ def _make(read: Program, program: Any) -> _Made:
     return _Made(replicas, of_all, Seeds(of_all.first(seeds.begin(program), "the seed of a program")))
 
 
-def _fed(replicas: Replicas, feed: Any, scope: Scope, call: Call) -> feeds.Fed:
+def _fed(made: _Made, feed: Any, scope: Scope, call: Call) -> feeds.Fed:
     """What the device is fed, once all trainers take it; of persistable variables it is in the scope then."""
-    program = replicas.program
+    replicas, program = made.replicas, made.replicas.program
     with call.checks("its feed"):
         given = feeding.arrays(program, feed)
         variables = {name: value for name, value in given.items() if name in program.parameters}
+        if variables and made.is_served:
+            raise UnsupportedError(
+                f'"{next(iter(variables))}" in feed is a persistable variable, which parameter servers hold: '
+                "trainers cannot set it"
+            )
         part = {name: value for name, value in given.items() if name not in program.parameters}
         values = scope.values
         replicas.check_variables({**values, **variables} if variables else values)

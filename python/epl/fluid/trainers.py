@@ -211,6 +211,8 @@ def meet(devices: int) -> group.Group | None:
     Raises:
       ConfigError, ProcessError: as of `epl.init`.
     """
+    if group.is_alone():  # which a script may say against its environment
+        return None
     launched = read_launch(os.environ).processes or 1
     return group.join(f"cpu:{launched * devices}")
 

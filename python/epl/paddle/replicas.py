@@ -14,11 +14,13 @@ device. Persistable variables are the step's state, and stay on the devices betw
 
 from __future__ import annotations
 
+import ast
 import enum
 import functools
 import itertools
+import re
 from collections.abc import Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import jax
@@ -36,9 +38,12 @@ from epl.paddle.program import Program
 from epl.paddle.running import Device, Run
 from epl.parallelize import parallelize
 from epl.processes.parts import from_local
+from epl.servers.buffers import is_served
+from epl.servers.strategy import ParameterServer
 from epl.values import did_you_mean
 
 _AXIS = "device"
+_BLOCK_OF_LEAF = re.compile(r"shared\[(.*)\]((?:\.block[0-9]+)?)", re.DOTALL)
 
 
 class Weight(enum.Enum):
@@ -98,6 +103,7 @@ class Replicas:
       syncs: whether BatchNorm's statistics are those of all devices.
       groups: of neighbouring devices: gradients are summed within each, and then these sums.
       config: settings of EPL for the step.
+      strategy: if servers hold the parameters; its `dispatch`, if a function, is given names of variables.
     """
 
     def __init__(
@@ -111,8 +117,10 @@ class Replicas:
         syncs: bool = False,
         groups: int = 1,
         config: Config | dict[str, Any] | None = None,
+        strategy: ParameterServer | None = None,
     ) -> None:
         self.program = program
+        self._strategy = None if strategy is None else _of_leaves(strategy)
         self.count = count
         self._here = here or range(count)
         self._weight = weight
@@ -171,13 +179,16 @@ class Replicas:
         step = self._steps.get(key) or self._steps.setdefault(key, self._step(*key))
         names = tuple(sorted(fed.values))
         tree = self._trees.get(names) or self._trees.setdefault(names, self._tree(names))
+        kept = self._kept_by_servers(variables)
         leaves = [*self._state(variables), np.array(seed, np.uint32), fed.counts]
         feed = [fed.values[name] for name in names]
         if len(self._here) < self.count:
             feed = self._parts(step, tree, leaves, feed, fed)
         results = iter(step.run.call_leaves(tree, leaves + feed))
         for name in self._shared_names:
-            variables[name] = next(results)
+            value = next(results)
+            if name not in kept:
+                variables[name] = value
         for name in self._own_names:
             variables[name] = Local(next(results))
         for name in self._made_names:
@@ -198,7 +209,16 @@ class Replicas:
         """The values of the persistable variables that the program reads, as arguments of a step."""
         self.check_variables(variables)
         shared = [_shared(variables[name]) for name in self._shared_names]
+        if self._strategy is None:
+            shared = [np.asarray(value) if is_served(value) else value for value in shared]
         return shared + [self._local(variables[name]) for name in self._own_names]
+
+    def _kept_by_servers(self, variables: Mapping[str, Any]) -> frozenset[str]:
+        """The variables that another program trains on servers, and this one does not change."""
+        if self._strategy is not None:
+            return frozenset()
+        read = set(self._shared_names).difference(self.program.updated)
+        return frozenset(name for name in read if is_served(variables.get(name)))
 
     def _parts(self, step: _Step, tree: Any, others: list[Any], feed: list[Any], fed: Fed) -> list[Any]:
         """What the devices of this process are fed, as parts of what the step is lowered for."""
@@ -309,6 +329,7 @@ class Replicas:
             devices=self.count,
             config=self._config,
             name="program",
+            strategy=self._strategy,
             **among,
         )
         return step
@@ -345,6 +366,19 @@ def _of_devices(value: Any, here: range | None) -> np.ndarray[Any, Any]:
         return np.concatenate([shards[begin] for begin in sorted(shards)])
     whole = np.asarray(value)
     return whole if here is None else whole[here.start : here.stop]
+
+
+def _of_leaves(strategy: ParameterServer) -> ParameterServer:
+    """A strategy whose dispatch, if a function of names of variables, is one of what steps call them."""
+    dispatch = strategy.dispatch
+    if not callable(dispatch):
+        return strategy
+
+    def of_leaves(names: Sequence[str]) -> Sequence[int]:
+        found = [_BLOCK_OF_LEAF.fullmatch(name) for name in names]
+        return dispatch([f"{ast.literal_eval(each[1])}{each[2]}" for each in found if each])
+
+    return replace(strategy, dispatch=of_leaves)
 
 
 def _leaf(name: str) -> str:
