@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
 import jax
 import jax.numpy as jnp
@@ -36,20 +36,25 @@ class Shard(hooks.SHARD_TYPE):  # type: ignore[misc]
 
     rank: int
 
-    def __init__(self, array: Array, rank: int, box: Any, copy: int, elements: Any = None) -> None:
-        """What `StateBuffer.shards` of the runtime says."""
-        everywhere, self._here = jax.devices("cpu"), jax.local_devices(backend="cpu")
-        has = rank < len(everywhere) and everywhere[rank] in self._here
-        super().__init__(everywhere[rank] if has else self._here[0], array.sharding, array.shape)
-        self.index = tuple(slice(*bounds) for bounds in box)
-        self.replica_id = copy
-        self.rank = rank
-        if elements is not None:
-            self._place(elements, array.dtype)
+    @classmethod
+    def of(cls, array: Array, rank: int, box: Any, copy: int) -> Self:
+        """One of what `StateBuffer.shards` of the runtime says. JAX calls the constructor, for keys."""
+        everywhere, here = jax.devices("cpu"), jax.local_devices(backend="cpu")
+        has = rank < len(everywhere) and everywhere[rank] in here
+        made = cls(everywhere[rank] if has else here[0], array.sharding, array.shape)
+        made.index = tuple(slice(*bounds) for bounds in box)
+        made.replica_id = copy
+        made.rank = rank
+        return made
 
-    def _place(self, elements: Any, dtype: Any) -> None:
-        local = self._here.index(self.device)
-        self._data = hooks.adopter(elements.shape, dtype, local=local)(elements)
+    def holding(self, elements: Any, dtype: Any) -> Self:
+        """This shard, whose data are these elements where they lie."""
+        self._data = self._adopt(elements, dtype)
+        return self
+
+    def _adopt(self, elements: Any, dtype: Any) -> Any:
+        local = jax.local_devices(backend="cpu").index(self.device)
+        return hooks.adopter(elements.shape, dtype, local=local)(elements)
 
 
 class CardShard(Shard):
@@ -59,19 +64,22 @@ class CardShard(Shard):
     While the shard lives, no step works in the memory that it is of.
     """
 
-    def __init__(self, block: dlpack.Block, rank: int, box: Any, copy: int, read: Callable[[], Any]) -> None:
-        """What `StateBuffer.blocks` of an array says of a block; `read`: its elements."""
-        super().__init__(block.array, rank, box, copy)
-        self._block = block
-        self._read = read
+    _block: dlpack.Block
+    _read: Callable[[], Any]
 
-    @property
-    def data(self) -> jax.Array:
-        """The elements, in memory of the host."""
-        if self._data is None:
-            self._place(self._read(), self._block.array.dtype)
-        copied: jax.Array = self._data
-        return copied
+    @classmethod
+    def of_block(cls, block: dlpack.Block, rank: int, box: Any, copy: int, read: Callable[[], Any]) -> Self:
+        """What `StateBuffer.blocks` of an array says of a block; `read`: its elements."""
+        made = cls.of(block.array, rank, box, copy)
+        del made._data  # until somebody asks
+        made._block = block
+        made._read = read
+        return made
+
+    @functools.cached_property
+    def _data(self) -> Any:
+        """What JAX's `data` gives, and its keys ask for."""
+        return self._adopt(self._read(), self._block.array.dtype)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         """As `Array.__dlpack_device__`, of this shard."""
@@ -191,13 +199,13 @@ class Array(jax.Array):
         cards = dlpack.card_numbers(self)
         if not cards:
             shards = self._read(self.buffer.shards)
-            return [Shard(self, rank, box, copy, elements) for rank, box, elements, copy in shards]
+            return [Shard.of(self, r, box, n).holding(values, self.dtype) for r, box, values, n in shards]
         viewed = Array(self._read(self.block_until_ready().buffer.view), self.dtype, self.shape)
         blocks = self._read(viewed.buffer.blocks)
         copies = functools.cache(lambda: viewed._read(viewed.buffer.shards))  # all at once
         found = lambda rank, box: next(each[2] for each in copies() if each[:2] == (rank, box))  # noqa: E731
         return [
-            CardShard(
+            CardShard.of_block(
                 dlpack.Block(viewed, index, cards[rank]), rank, box, copy, functools.partial(found, rank, box)
             )
             for index, (rank, box, copy) in enumerate(blocks)
