@@ -293,7 +293,8 @@ void bindServers(nb::module_ &module) {
       .def(
           "dispatch",
           [](ps::Dispatcher &self, const std::vector<std::string> &blocks) { return self.dispatch(blocks); },
-          "blocks"_a, "The server of each block of a parameter; for one parameter after another.");
+          "blocks"_a, "The server of each block of a parameter; for one parameter after another.")
+      .def("reset", &ps::Dispatcher::reset, "Begins anew with the first parameter.");
   nb::class_<ps::RoundRobin, ps::Dispatcher>(module, "RoundRobin", "One server after another.")
       .def(nb::init<uint32_t>(), "servers"_a);
   nb::class_<ps::HashName, ps::Dispatcher>(module, "HashName", "By CRC-32 of the block's name.")
@@ -310,6 +311,8 @@ void bindServers(nb::module_ &module) {
               "No token, or plaintext, at addresses that other machines reach.");
   module.def("slice_variable", &sliceVariable, "shape"_a, "count"_a, "min_block_size"_a,
              "The shapes of the blocks, at most `count`, into which a parameter is cut.");
+  module.def("block_name", &ps::blockName, "tensor"_a, "index"_a, "count"_a,
+             "What a block is called, of the `count` of a tensor.");
   nb::class_<ServersWorker>(module, "ServersWorker", "One worker, between its steps and all servers.")
       .def("__init__", &makeWorker, "job"_a, "number"_a, "life"_a, "servers"_a, "values"_a.none(),
            "streams"_a,

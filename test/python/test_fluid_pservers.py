@@ -19,6 +19,7 @@ pytest.importorskip("paddle")
 import epl
 import mpi
 from epl import fluid
+from epl.fluid.dispatchers import Block
 from epl.fluid.pservers import deadline
 from epl.fluid.transpiler import HashName, PSDispatcher, RoundRobin
 from epl.processes import group
@@ -201,6 +202,19 @@ def test_blocks_are_those_of_paddle(program: Any, capsys: pytest.CaptureFixture[
 )
 def test_settings_of_blocks(program: Any, fields: dict[str, Any], expected: list[set[str]]) -> None:
     assert [set(own) for own in blocks(transpiled(program, **fields))] == expected
+
+
+def test_dispatchers_go_on_until_they_are_reset() -> None:
+    made = RoundRobin(["a:1", "b:1", "c:1"])
+    blocks = [Block("w.block0", (1,)), Block("w.block1", (1,))]
+    assert made.dispatch(blocks) == ["a:1", "b:1"]
+    assert made.dispatch(blocks) == ["c:1", "a:1"]
+    made.reset()
+    assert made.dispatch(blocks[:1]) == ["a:1"]
+    # zlib.crc32(b"w.block0") % 3, and of b"w.block1"
+    assert HashName(["a:1", "b:1", "c:1"]).dispatch(blocks) == ["b:1", "a:1"]
+    with pytest.raises(AssertionError, match="HashName needs at least 1 address of a server, found none"):
+        HashName([])
 
 
 def test_states_are_cut_with_their_parameters(program: Any) -> None:

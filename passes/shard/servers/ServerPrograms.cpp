@@ -214,7 +214,8 @@ private:
     RankedTensorType type = getTensorType(group.parameter);
     int64_t row = type.getNumElements() / type.getDimSize(0), begin = 0;
     for (auto [index, size] : llvm::enumerate(sizes)) {
-      std::string name = getArgumentName(group.parameter) + ".block" + std::to_string(index);
+      std::string name =
+          ::epl::runtime::servers::blockName(getArgumentName(group.parameter), index, sizes.size());
       func::FuncOp made = rows.write(size / row);
       plan.blocks.push_back({name, begin, size / row, begin * row, size, keep(made, group, plan)});
       begin += size / row;

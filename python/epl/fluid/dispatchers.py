@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
+from epl import runtime
 from epl.errors import ArgumentError
 
 
@@ -51,22 +51,41 @@ class PSDispatcher:
         raise NotImplementedError(f"{type(self).__name__} has no dispatch(varlist)")
 
 
-class RoundRobin(PSDispatcher):
+class _OfRuntime(PSDispatcher):
+    """One of the runtime's, which knows servers by their numbers; arguments as of the base class.
+
+    Raises:
+      SplitMethodError: if there are no servers.
+    """
+
+    _name: ClassVar[str]
+    """Of the runtime's class."""
+
+    def __init__(self, pserver_endpoints: Sequence[str]) -> None:
+        super().__init__(pserver_endpoints)
+        if not self._eps:
+            raise SplitMethodError(f"{type(self).__name__} needs at least 1 address of a server, found none")
+        self._places = getattr(runtime.module(), self._name)(len(self._eps))
+
+    def reset(self) -> None:
+        """As the base class says."""
+        self._places.reset()
+
+    def dispatch(self, varlist: Sequence[Any]) -> list[str]:
+        """As the base class says."""
+        return [self._eps[place] for place in self._places.dispatch([block.name for block in varlist])]
+
+
+class RoundRobin(_OfRuntime):
     """One server after another."""
 
-    def dispatch(self, varlist: Sequence[Any]) -> list[str]:
-        """As the base class says."""
-        places = [(self._step + number) % len(self._eps) for number in range(len(varlist))]
-        self._step = (self._step + len(varlist)) % len(self._eps)
-        return [self._eps[place] for place in places]
+    _name = "RoundRobin"
 
 
-class HashName(PSDispatcher):
+class HashName(_OfRuntime):
     """By a hash of the block's name: CRC-32, which is equal in all processes, as Python's `hash` is not."""
 
-    def dispatch(self, varlist: Sequence[Any]) -> list[str]:
-        """As the base class says."""
-        return [self._eps[zlib.crc32(block.name.encode()) % len(self._eps)] for block in varlist]
+    _name = "HashName"
 
 
 _BY_NAME = {each.__name__: each for each in (RoundRobin, HashName)}

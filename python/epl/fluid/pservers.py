@@ -112,11 +112,15 @@ class Placement:
         shape = self._program.variables[parameter].shape
         is_cut = self._config.slice_var_up and op.kind not in _OF_WHOLE
         count = len(self._servers) if is_cut else 1
-        shapes = runtime.module().slice_variable(list(shape), count, self._config.min_block_size)
-        ends = [f".block{number}" if len(shapes) > 1 else "" for number in range(len(shapes))]
-        blocks = [Block(gradient + end, tuple(own)) for end, own in zip(ends, shapes, strict=True)]
-        for end, block, server in zip(ends, blocks, dispatch(dispatcher, blocks), strict=True):
-            yield _Placed(parameter + end, block.shape, server, parameter, op)
+        module = runtime.module()
+        shapes = module.slice_variable(list(shape), count, self._config.min_block_size)
+        blocks = [
+            Block(module.block_name(gradient, number, len(shapes)), tuple(own))
+            for number, own in enumerate(shapes)
+        ]
+        for number, (block, server) in enumerate(zip(blocks, dispatch(dispatcher, blocks), strict=True)):
+            name = module.block_name(parameter, number, len(shapes))
+            yield _Placed(name, block.shape, server, parameter, op)
 
     def servers_of(self, names: Sequence[str]) -> list[int]:
         """The server of each block of a parameter, which may be cut into fewer blocks than Fluid does it."""

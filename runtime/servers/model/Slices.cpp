@@ -3,7 +3,6 @@
 #include "runtime/Error.h"
 
 #include <algorithm>
-#include <string>
 
 namespace epl::runtime::servers {
 namespace {
@@ -53,6 +52,10 @@ std::vector<int64_t> sliceShape(std::span<const int64_t> shape, Slice slice) {
   if (!result.empty() && row > 0)
     result[0] = int64_t(slice.size / row);
   return result;
+}
+
+std::string blockName(const std::string &tensor, size_t index, size_t count) {
+  return count == 1 ? tensor : tensor + ".block" + std::to_string(index);
 }
 
 } // namespace epl::runtime::servers

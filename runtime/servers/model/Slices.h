@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <vector>
 
 namespace epl::runtime::servers {
@@ -30,6 +31,10 @@ std::vector<Slice> sliceVariable(std::span<const int64_t> shape, uint32_t count,
 
 /// The shape of a slice that sliceVariable has made, of which each is some rows.
 std::vector<int64_t> sliceShape(std::span<const int64_t> shape, Slice slice);
+
+/// What block `index` of the `count` of a tensor is called, as Fluid calls it: `w.block0`; `w` if it is the
+/// only one.
+std::string blockName(const std::string &tensor, size_t index, size_t count);
 
 } // namespace epl::runtime::servers
 

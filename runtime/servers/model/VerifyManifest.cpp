@@ -4,7 +4,6 @@
 #include "runtime/plan/format/Report.h"
 #include "runtime/plan/model/Mesh.h"
 #include "runtime/servers/model/Manifest.h"
-#include "runtime/servers/model/Placement.h"
 #include "runtime/servers/model/Slices.h"
 
 #include <map>

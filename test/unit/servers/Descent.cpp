@@ -1,7 +1,7 @@
 #include "test/unit/servers/Descent.h"
 
 #include "runtime/plan/format/Writer.h"
-#include "runtime/servers/model/Placement.h"
+#include "runtime/servers/model/Slices.h"
 #include "test/unit/executor/TestPlan.h"
 
 #include <algorithm>

@@ -1,5 +1,8 @@
 #include "test/unit/servers/Manifests.h"
 
+#include "runtime/servers/model/Dispatch.h"
+#include "runtime/servers/model/Slices.h"
+
 #include <map>
 
 namespace epl::runtime::servers::test {
@@ -19,6 +22,27 @@ std::unique_ptr<manifest::PushedT> makePushed(plan::ElementType type, const std:
   auto pushed = std::make_unique<manifest::PushedT>();
   pushed->type = type, pushed->shape = shape, pushed->sliced = sliced;
   return pushed;
+}
+
+using Plans = std::map<std::vector<int64_t>, uint32_t>;
+
+/// The blocks of a variable; those of one shape share a plan, whose number is in `plans`.
+std::vector<std::unique_ptr<manifest::BlockT>>
+makeBlocks(const Variable &variable, const SliceOptions &options, Dispatcher &dispatcher, Plans &plans) {
+  std::vector<Slice> slices =
+      sliceVariable(variable.shape, variable.sliced ? options.servers : 1, options.minBlockSize);
+  std::vector<std::string> names;
+  for (size_t i = 0; i < slices.size(); ++i)
+    names.push_back(blockName(variable.name, i, slices.size()));
+  std::vector<uint32_t> places = dispatcher.dispatch(names);
+  std::vector<std::unique_ptr<manifest::BlockT>> blocks;
+  for (size_t i = 0; i < slices.size(); ++i) {
+    manifest::BlockT &made = *blocks.emplace_back(std::make_unique<manifest::BlockT>());
+    made.name = names[i], made.shape = sliceShape(variable.shape, slices[i]), made.server = places[i];
+    made.begin = slices[i].begin, made.size = slices[i].size;
+    made.plan = plans.emplace(made.shape, uint32_t(plans.size())).first->second;
+  }
+  return blocks;
 }
 
 std::unique_ptr<manifest::ApplyPlanT> makePlan(manifest::Mode mode) {
@@ -41,23 +65,17 @@ manifest::ManifestT makeManifest(const std::vector<Variable> &variables, const S
   result.mode = mode, result.workers = workers, result.servers = options.servers;
   result.geo_steps = mode == manifest::Mode::geo ? 2 : 0;
   RoundRobin dispatcher(options.servers);
-  auto placed = placeVariables(variables, options, dispatcher);
-  std::map<std::vector<int64_t>, uint32_t> plans;
-  for (size_t i = 0; i < variables.size(); ++i) {
+  Plans plans;
+  for (const Variable &variable : variables) {
     auto parameter = std::make_unique<manifest::ParameterT>();
-    parameter->name = variables[i].name, parameter->shape = variables[i].shape;
+    parameter->name = variable.name, parameter->shape = variable.shape;
     parameter->type = plan::ElementType::f32;
-    parameter->states.push_back(makeState(variables[i].name + ".moment", parameter->type, variables[i].shape,
-                                          !variables[i].shape.empty()));
+    bool sliced = !variable.shape.empty();
+    parameter->states.push_back(
+        makeState(variable.name + ".moment", parameter->type, variable.shape, sliced));
     parameter->states.push_back(makeState("count", plan::ElementType::i32, {}, false));
-    parameter->pushes.push_back(makePushed(parameter->type, variables[i].shape, !variables[i].shape.empty()));
-    for (const PlacedBlock &block : placed[i]) {
-      parameter->blocks.push_back(std::make_unique<manifest::BlockT>());
-      manifest::BlockT &made = *parameter->blocks.back();
-      made.name = block.name, made.shape = block.shape, made.server = block.server;
-      made.begin = block.slice.begin, made.size = block.slice.size;
-      made.plan = plans.emplace(block.shape, uint32_t(plans.size())).first->second;
-    }
+    parameter->pushes.push_back(makePushed(parameter->type, variable.shape, sliced));
+    parameter->blocks = makeBlocks(variable, options, dispatcher, plans);
     result.parameters.push_back(std::move(parameter));
   }
   for (size_t i = 0; i < plans.size(); ++i)

@@ -4,11 +4,24 @@
 #define EPL_TEST_UNIT_SERVERS_MANIFESTS_H
 
 #include "runtime/servers/model/Manifest.h"
-#include "runtime/servers/model/Placement.h"
 
+#include <string>
 #include <vector>
 
 namespace epl::runtime::servers::test {
+
+/// A parameter of a job.
+struct Variable {
+  std::string name;
+  std::vector<int64_t> shape;
+  bool sliced = true; ///< whether it may be cut
+};
+
+/// How parameters are cut and dealt out.
+struct SliceOptions {
+  uint32_t servers = 1;
+  uint64_t minBlockSize = 8192; ///< in elements
+};
 
 /// A valid manifest of f32 variables, each with a state `NAME.moment` and a push that are sliced as it is and
 /// a scalar `count`, dealt out by RoundRobin.

@@ -100,6 +100,11 @@ TEST(Slices, HaveTheShapeOfTheirRows) {
   EXPECT_THAT(sliceShape(Shape{7, 0}, {0, 0}), ElementsAre(7, 0));
 }
 
+TEST(Slices, AreCalledBlocks) {
+  EXPECT_EQ(blockName("fc_w", 1, 2), "fc_w.block1");
+  EXPECT_EQ(blockName("fc_b", 0, 1), "fc_b");
+}
+
 std::string errorOf(const Shape &shape, uint32_t count, uint64_t minBlockSize) {
   try {
     sliceVariable(shape, count, minBlockSize);
