@@ -42,6 +42,14 @@ private:
   size_t numBytes = 0;
 };
 
+/// How a stream has ended.
+struct Ending {
+  std::string why = {}; ///< with the peer's address; empty if the peer closed the stream
+  /// Whether the peer refuses who this end is, or is none that has streams: another attempt would end so,
+  /// too.
+  bool isFinal = false;
+};
+
 /// Whom a stream tells what comes. Called by threads of the transport, for one stream by one at a time; who
 /// waits in a call holds up other streams, and where no thread is left peers take this end for silent. An
 /// exception ends the stream.
@@ -53,9 +61,8 @@ public:
   /// are aligned for any type.
   virtual void received(std::span<const std::byte> head, const Payload &payload) = 0;
 
-  /// The last call, once: nothing more comes. `why` is empty if the peer closed the stream, and else says
-  /// what happened, with the peer's address.
-  virtual void closed(const std::string &why) = 0;
+  /// The last call, once: nothing more comes.
+  virtual void closed(const Ending &ending) = 0;
 };
 
 /// One end of a stream. Threads may call it at once. Its destructor cancels it, unless the peer has closed
@@ -73,7 +80,7 @@ public:
   /// The bytes of frames that have not left, for who holds back while they are many.
   virtual size_t queuedBytes() const = 0;
 
-  /// Ends the stream, after what is queued. The peer's reader is told `closed("")`, and its end closes, too,
+  /// Ends the stream, after what is queued. The peer's reader is told `closed({})`, and its end closes, too,
   /// after what it had queued; then this end's reader is told the same.
   virtual void close() = 0;
 

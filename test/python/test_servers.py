@@ -293,6 +293,64 @@ def test_processes_of_a_job_share_a_secret(tmp_path: Path) -> None:
     assert done.returncode == 0, said(done)
 
 
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the certificate of 127.0.0.1, signed by itself, and its key."""
+    folder = tmp_path_factory.mktemp("certificate")
+    command = (
+        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=server -keyout key.pem -out own.pem"
+    )
+    alternative = ["-addext", "subjectAltName=IP:127.0.0.1"]
+    subprocess.run([*command.split(), *alternative], cwd=folder, check=True, capture_output=True)
+    return folder
+
+
+TLS = {"EPL_SERVERS_TLS_CERTIFICATE": "own.pem", "EPL_SERVERS_TLS_KEY": "key.pem"}
+
+
+@pytest.mark.parametrize(
+    ("of_server", "of_worker", "expected"),
+    [
+        ("a secret", "another", "expected the token of the server, found another one"),
+        ("a secret", None, "expected the token of the server, found none"),
+        (TLS, {}, 'expects TLS, for which there is the option "ca", found plaintext'),
+        ({}, {"EPL_SERVERS_TLS_CA": "own.pem"}, "expected a certificate for .*, found no TLS"),
+        (TLS, {"EPL_SERVERS_TLS_CA": "nowhere.pem"}, "the file of the option .ca.: No such file"),
+    ],
+)
+def test_a_worker_says_at_once_that_a_server_refuses_it(
+    of_server: Any, of_worker: Any, expected: str, certificate: Path, tmp_path: Path
+) -> None:
+    def environment(role: str, given: Any, name: str) -> dict[str, str]:
+        if isinstance(given, str):
+            (tmp_path / name).write_text(given + "\n")
+            given = {"EPL_SERVERS_TOKEN_FILE": str(tmp_path / name)}
+        files = {key: str(certificate / file) for key, file in (given or {}).items()}
+        port = {"PADDLE_PSERVERS_IP_PORT_LIST": f"127.0.0.1:{number}", "PADDLE_PORT": str(number)}
+        one = {"TRAINING_ROLE": role, "PADDLE_TRAINERS_NUM": "1", "PADDLE_TRAINER_ID": "0"}
+        return environment_of(
+            PYTHONPATH=os.pathsep.join(sys.path), POD_IP="127.0.0.1", **port, **one, **files
+        )
+
+    number = _free_port()
+    command = [sys.executable, PROGRAM, "regress", "sync", "3"]
+    with subprocess.Popen(command, env=environment("PSERVER", of_server, "server")) as server:
+        try:
+            done = subprocess.run(
+                command,
+                env=environment("TRAINER", of_worker, "worker"),
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=mpi.SECONDS,  # less than who has not come yet is given
+            )
+        finally:
+            server.terminate()
+    assert done.returncode == 1, said(done)
+    text = f"ProcessError: server 0 .127.0.0.1:{number}. has no stream for this worker: .*{expected}"
+    assert re.search(text, done.stderr), said(done)
+
+
 def test_what_says_the_secret_is_checked(tmp_path: Path) -> None:
     with pytest.raises(epl.ConfigError, match=r"EPL_SERVERS_TOKEN_FILE in the environment: .*no/file"):
         stream_options({"EPL_SERVERS_TOKEN_FILE": "no/file"})

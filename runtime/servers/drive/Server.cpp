@@ -101,7 +101,7 @@ private:
     perform(logic.received(stream, head, payload, Ticker::now()));
   }
 
-  void broke(uint64_t stream, const std::string &) override {
+  void broke(uint64_t stream, const Ending &) override {
     std::scoped_lock lock(mutex);
     perform(logic.broke(stream, Ticker::now()));
     changed.notify_all();

@@ -17,8 +17,8 @@ public:
     streams.user.received(number, head, whole);
   }
 
-  void closed(const std::string &why) override {
-    streams.user.broke(number, why);
+  void closed(const Ending &ending) override {
+    streams.user.broke(number, ending);
     streams.ended(number);
   }
 
@@ -81,6 +81,11 @@ void Streams::destroyAll() {
   }
   all.clear();
   sweep();
+}
+
+StreamOptions impatient(StreamOptions options, const Timing &timing) {
+  options.connectDeadline = std::chrono::milliseconds(timing.silence);
+  return options;
 }
 
 } // namespace epl::runtime::servers

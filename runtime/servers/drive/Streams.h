@@ -3,6 +3,7 @@
 #define EPL_RUNTIME_SERVERS_DRIVE_STREAMS_H
 
 #include "runtime/servers/Stream.h"
+#include "runtime/servers/logic/Timing.h"
 
 #include <cstdint>
 #include <map>
@@ -17,7 +18,7 @@ public:
   virtual ~StreamUser() = default;
   virtual void received(uint64_t stream, std::span<const std::byte> head,
                         std::span<const std::byte> payload) = 0;
-  virtual void broke(uint64_t stream, const std::string &why) = 0;
+  virtual void broke(uint64_t stream, const Ending &ending) = 0;
 };
 
 /// The streams of a user, who may be locked in calls but where that is ruled out: a stream that is open is
@@ -56,6 +57,10 @@ private:
   std::vector<std::shared_ptr<Stream>> over; // have ended
   std::set<uint64_t> early;                  // have ended before they were added
 };
+
+/// The options of a stream that tries to connect only as long as its peer may be silent: the logic has the
+/// patience, opens another one, and wants to know why.
+StreamOptions impatient(StreamOptions options, const Timing &timing);
 
 } // namespace epl::runtime::servers
 

@@ -89,9 +89,9 @@ public:
   Driver(std::shared_ptr<StreamTransport> transport, std::shared_ptr<const Job> job,
          const WorkerOptions &options, const StreamOptions &streamOptions, std::optional<JobSource> source,
          std::function<void()> whileWaiting)
-      : job(std::move(job)), options(options), streamOptions(streamOptions), source(std::move(source)),
-        whileWaiting(std::move(whileWaiting)), logic(this->job, options, Ticker::now()),
-        transport(std::move(transport)), streams(*this) {
+      : job(std::move(job)), options(options), streamOptions(impatient(streamOptions, options.timing)),
+        source(std::move(source)), whileWaiting(std::move(whileWaiting)),
+        logic(this->job, options, Ticker::now()), transport(std::move(transport)), streams(*this) {
     for (const auto &parameter : this->job->manifest.parameters) {
       firstBlocks.push_back(uint32_t(parameterOf.size()));
       parameterOf.resize(parameterOf.size() + parameter->blocks.size(), uint32_t(parameters.size()));
@@ -221,9 +221,10 @@ private:
     perform(logic.received(linkOf(stream), head, payload, Ticker::now()));
   }
 
-  void broke(uint64_t stream, const std::string &why) override {
+  void broke(uint64_t stream, const Ending &ending) override {
     std::scoped_lock lock(mutex);
-    perform(logic.broke(linkOf(stream), why, Ticker::now()));
+    perform(ending.isFinal ? logic.refused(linkOf(stream), ending.why)
+                           : logic.broke(linkOf(stream), ending.why, Ticker::now()));
     changed.notify_all();
   }
 
@@ -296,8 +297,12 @@ private:
 
 void Worker::Driver::perform(const act::OpenStream &action) {
   uint64_t number = numberOf(action.link);
-  streams.add(number, transport->connect(options.addresses[action.link.server], streams.readerOf(number),
-                                         streamOptions));
+  try {
+    streams.add(number, transport->connect(options.addresses[action.link.server], streams.readerOf(number),
+                                           streamOptions));
+  } catch (const Error &error) { // for settings that do not fit
+    perform(logic.refused(action.link, error.what()));
+  }
 }
 
 void Worker::Driver::perform(const act::SendSetup &action) {

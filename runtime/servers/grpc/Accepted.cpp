@@ -94,10 +94,10 @@ void Accepted::cancelCall() noexcept {
     context.TryCancel();
 }
 
-std::string Accepted::whyBroken() const {
-  return "the stream with " + peer() +
-         " broke: the peer cancelled it or ended, the connection was lost, or nothing came for " +
-         std::to_string(server->silence.count()) + " ms";
+Ending Accepted::howBroken() const {
+  return {"the stream with " + peer() +
+          " broke: the peer cancelled it or ended, the connection was lost, or nothing came for " +
+          std::to_string(server->silence.count()) + " ms"};
 }
 
 } // namespace epl::runtime::servers

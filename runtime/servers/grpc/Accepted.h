@@ -25,7 +25,7 @@ private:
   void finishCall(const grpc::Status &status) override;
   void cancelCall() noexcept override;
   void failCall() noexcept override {} // finishCall tells the peer, when what is being written has gone
-  std::string whyBroken() const override;
+  Ending howBroken() const override;
   void leave() override { server->queue->leave(*this); }
 
   const std::shared_ptr<Server> server;

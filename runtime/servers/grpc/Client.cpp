@@ -2,6 +2,7 @@
 
 #include "runtime/servers/grpc/Secrets.h"
 #include "runtime/servers/grpc/Settings.h"
+#include "runtime/servers/grpc/TlsProbe.h"
 
 #include <grpcpp/create_channel.h>
 #include <grpcpp/security/credentials.h>
@@ -10,6 +11,7 @@ namespace epl::runtime::servers {
 
 /// Between two calls of a server that is not there. gRPC has a pause of its own between attempts to connect.
 static constexpr std::chrono::milliseconds kPause(50);
+static constexpr std::chrono::milliseconds kProbePause(1000), kProbePatience(300);
 
 static std::shared_ptr<grpc::ChannelCredentials> credentialsOf(const Secrets &secrets) {
   if (!secrets.hasTls())
@@ -88,11 +90,29 @@ void Client::askStatus() {
   stream->Finish(&status, tagOf([self = self(shared_from_this())](bool) { self->refused(); }));
 }
 
+/// Whether somebody takes connections and ends them. gRPC has no code for that, either.
+static bool isCutOff(const std::string &absence) {
+  return absence.find("Socket closed") != std::string::npos ||
+         absence.find("Connection reset by peer") != std::string::npos;
+}
+
+/// Plaintext to TLS looks like a proxy whose server is not up yet, of which only one is worth waiting for.
+/// Asked once in a while: it holds a thread.
+bool Client::wantsTls() {
+  auto now = std::chrono::steady_clock::now();
+  if (hasTls || !isCutOff(absence) || now < nextProbe)
+    return false;
+  nextProbe = now + kProbePause;
+  return answersByTls(address, kProbePatience);
+}
+
 void Client::refused() {
   bool isAbsent = status.error_code() == grpc::StatusCode::UNAVAILABLE && !hasFailedTls(status);
-  if (isAbsent)
+  if (isAbsent) {
     absence = status.error_message();
-  if (!isAbsent || isLate || isBroken())
+    lacksTls = wantsTls();
+  }
+  if (!isAbsent || lacksTls || isLate || isBroken())
     return end();
   pause.Set(queue->completions(), std::chrono::system_clock::now() + kPause,
             tagOf([self = self(shared_from_this())](bool) {
@@ -131,12 +151,11 @@ void Client::cancelCall() noexcept {
     current->TryCancel();
 }
 
-/// What may be wrong where a server takes a connection and ends it, time after time.
+/// What may be wrong where a server takes a connection by TLS and ends it, time after time.
 static std::string hintOf(const std::string &absence, bool hasTls) {
-  if (absence.find("Socket closed") == std::string::npos)
+  if (!hasTls || !isCutOff(absence))
     return "";
-  return hasTls ? "; it may expect a certificate, for which there are the options \"certificate\" and \"key\""
-                : "; it may expect TLS, for which there is the option \"ca\"";
+  return "; it may expect a certificate, for which there are the options \"certificate\" and \"key\"";
 }
 
 /// What the other end has instead of TLS that fits, from gRPC's words.
@@ -146,28 +165,33 @@ static std::string foundOf(const std::string &message) {
   return "another one: " + message;
 }
 
-std::string Client::whyBroken() const {
+Ending Client::howBroken() const {
   const std::string &message = status.error_message();
   if (isLate)
-    return "no server answered at " + peer() + " within " + std::to_string(patience.count()) +
-           " ms: " + (absence.empty() ? "connecting has not ended" : absence + hintOf(absence, hasTls));
+    return {"no server answered at " + peer() + " within " + std::to_string(patience.count()) +
+            " ms: " + (absence.empty() ? "connecting has not ended" : absence + hintOf(absence, hasTls))};
+  if (lacksTls)
+    return {"the server at " + peer() + " expects TLS, for which there is the option \"ca\", found plaintext",
+            /*isFinal=*/true};
   if (hasFailedTls(status))
-    return "no TLS with " + peer() + ": expected a certificate for \"" + address.host +
-           "\" of the authority in the option \"ca\", found " + foundOf(message);
+    return {"no TLS with " + peer() + ": expected a certificate for \"" + address.host +
+                "\" of the authority in the option \"ca\", found " + foundOf(message),
+            /*isFinal=*/true};
   switch (status.error_code()) {
   case grpc::StatusCode::OK:
-    return "the server at " + peer() + " ended the stream before its end";
+    return {"the server at " + peer() + " ended the stream before its end"};
   case grpc::StatusCode::UNIMPLEMENTED:
-    return "at " + peer() + " is no server of EPL: " + message;
+    return {"at " + peer() + " is no server of EPL: " + message, /*isFinal=*/true};
   case grpc::StatusCode::UNAUTHENTICATED:
+    return {"the server at " + peer() + " refused the stream: " + message, /*isFinal=*/true};
   case grpc::StatusCode::PERMISSION_DENIED:
-    return "the server at " + peer() + " refused the stream: " + message;
+    return {"the server at " + peer() + " refused the stream: " + message};
   case grpc::StatusCode::CANCELLED:
-    return "the server at " + peer() + " cancelled the stream";
+    return {"the server at " + peer() + " cancelled the stream"};
   case grpc::StatusCode::INVALID_ARGUMENT:
-    return "the server at " + peer() + " ended the stream: " + message;
+    return {"the server at " + peer() + " ended the stream: " + message};
   default:
-    return "the connection to " + peer() + " was lost: " + message;
+    return {"the connection to " + peer() + " was lost: " + message};
   }
 }
 

@@ -30,6 +30,7 @@ private:
   void answered(bool ok);
   bool connect();
   void askStatus();
+  bool wantsTls();
   void refused();
   void deadlineIsOver(bool isOver);
   void end();
@@ -37,7 +38,7 @@ private:
   void finishCall(const grpc::Status &status) override;
   void cancelCall() noexcept override;
   void failCall() noexcept override { cancelCall(); }
-  std::string whyBroken() const override;
+  Ending howBroken() const override;
   void leave() override { queue->leave(*this); }
 
   const std::shared_ptr<Queue> queue;
@@ -53,6 +54,8 @@ private:
   std::unique_ptr<grpc::GenericClientAsyncReaderWriter> stream;
   grpc::Status status; ///< of the call that is over
   std::string absence; ///< what the last call says that found no server
+  bool lacksTls = false;
+  std::chrono::steady_clock::time_point nextProbe;
   bool isConnected = false;
   std::atomic<bool> isLate = false;
   grpc::Alarm deadline, pause;

@@ -19,14 +19,14 @@ void Delivery::received(std::span<const std::byte> head, const Payload &payload)
     keep->received(head, payload);
 }
 
-void Delivery::closed(const std::string &why) noexcept {
+void Delivery::closed(const Ending &ending) noexcept {
   std::shared_ptr<StreamReader> last;
   std::lock_guard lock(calls);
   last = std::exchange(reader, nullptr);
   if (!last || isMuted)
     return;
   try {
-    last->closed(why);
+    last->closed(ending);
   } catch (...) {
     isMuted = true; // there is nobody left to tell
   }

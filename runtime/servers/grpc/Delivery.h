@@ -16,7 +16,7 @@ public:
 
   void received(std::span<const std::byte> head, const Payload &payload);
   /// The first time only. Nothing that the reader throws comes out.
-  void closed(const std::string &why) noexcept;
+  void closed(const Ending &ending) noexcept;
 
   /// No call begins from now on.
   void mute() { isMuted = true; }

@@ -121,7 +121,7 @@ void End::peerEnded() {
     message = nextMessage();
   }
   write(std::move(message));
-  delivery.closed("");
+  delivery.closed({});
   stopReading(false);
 }
 
@@ -159,7 +159,7 @@ void End::cancel(const std::string &why) {
 
 void End::fail(const std::string &why, const grpc::Status &forPeer) {
   breakOff(why, forPeer);
-  delivery.closed(why);
+  delivery.closed({why});
   failCall();
 }
 
@@ -206,7 +206,7 @@ void End::over() {
     why = reason;
     isClosing = broken = true;
   }
-  delivery.closed(why.empty() ? whyBroken() : why);
+  delivery.closed(why.empty() ? howBroken() : Ending{why});
   leave();
 }
 

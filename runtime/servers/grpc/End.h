@@ -44,8 +44,8 @@ protected:
   virtual void cancelCall() noexcept = 0;
   /// After a failure of this end of the stream, which `finishCall` may tell the peer: gives up what may last.
   virtual void failCall() noexcept = 0;
-  /// Why the call broke, if not by this end.
-  virtual std::string whyBroken() const = 0;
+  /// How the call broke, if not by this end.
+  virtual Ending howBroken() const = 0;
   /// No operation of the call comes any more.
   virtual void leave() = 0;
 

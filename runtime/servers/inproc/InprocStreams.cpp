@@ -108,7 +108,7 @@ public:
   /// Tells the reader of an end that nothing more comes. In the hub's thread.
   void tellClosed(const EndPointer &end, const std::string &why) {
     end->closed = end->told = true;
-    call(end, [&](StreamReader &reader) { reader.closed(why); });
+    call(end, [&](StreamReader &reader) { reader.closed({why}); });
     attach(end, nullptr);
   }
 

@@ -27,6 +27,14 @@ bool WorkerLogic::isOpen(const Server &server) const {
   return server.link.state() == ServerLink::State::welcomed && !ended;
 }
 
+/// Whether that is the stream which goes now.
+bool WorkerLogic::isCurrent(LinkId link) const {
+  const ServerLink &current = servers.at(link.server).link;
+  bool isUsed =
+      current.state() == ServerLink::State::greeting || current.state() == ServerLink::State::welcomed;
+  return isUsed && link.stream == current.stream() && !ended;
+}
+
 void WorkerLogic::send(uint32_t server, const Message &message) {
   actions.emplace_back(SendFrame{linkOf(server), encode(message)});
 }
@@ -47,13 +55,12 @@ void WorkerLogic::reopen(uint32_t server, Milliseconds now) {
 
 WorkerLogic::Actions WorkerLogic::received(LinkId link, std::span<const std::byte> head,
                                            std::span<const std::byte> payload, Milliseconds now) {
-  Server &server = servers.at(link.server);
-  ServerLink::State state = server.link.state();
-  bool open = state == ServerLink::State::greeting || state == ServerLink::State::welcomed;
-  if (ended || !open || link.stream != server.link.stream())
+  if (!isCurrent(link))
     return {};
+  Server &server = servers[link.server];
   notice(now);
   server.link.heardOf(now);
+  server.absence.clear();
   Decoded decoded = decode(head, payload.size());
   if (auto *fault = std::get_if<std::string>(&decoded))
     lose(link.server, "has sent a frame that " + *fault);
@@ -220,15 +227,24 @@ void WorkerLogic::leaveIfDone() {
 }
 
 WorkerLogic::Actions WorkerLogic::broke(LinkId link, const std::string &why, Milliseconds now) {
-  Server &server = servers.at(link.server);
-  ServerLink::State state = server.link.state();
-  if (ended || link.stream != server.link.stream() || state == ServerLink::State::waiting ||
-      state == ServerLink::State::closed)
+  if (!isCurrent(link))
     return {};
+  Server &server = servers[link.server];
   notice(now);
   server.link.broke(now, random);
+  server.absence = why;
   if (std::string fault = server.link.fault(now); !fault.empty())
-    lose(link.server, why.empty() ? fault : fault + " (" + why + ")");
+    lose(link.server, fault);
+  return take();
+}
+
+WorkerLogic::Actions WorkerLogic::refused(LinkId link, const std::string &why) {
+  if (!isCurrent(link))
+    return {};
+  Server &server = servers[link.server];
+  server.link.close();
+  server.absence.clear();
+  lose(link.server, "has no stream for this worker: " + why);
   return take();
 }
 
@@ -284,7 +300,9 @@ void WorkerLogic::lose(uint32_t number, const std::string &why) {
     takeGoodbye(number);
     return;
   }
-  end(textOf("server ", number, " (", options.addresses[number], ") ", why, waitsFor(servers[number])));
+  const Server &server = servers[number];
+  std::string absence = server.absence.empty() ? "" : " (" + server.absence + ")";
+  end(textOf("server ", number, " (", options.addresses[number], ") ", why, absence, waitsFor(server)));
 }
 
 WorkerLogic::Actions WorkerLogic::fail(const std::string &error) {

@@ -48,6 +48,8 @@ public:
   Actions received(LinkId link, std::span<const std::byte> head, std::span<const std::byte> payload,
                    Milliseconds now);
   Actions broke(LinkId link, const std::string &why, Milliseconds now);
+  /// The server takes no stream of this worker, nor will it: that ends the worker.
+  Actions refused(LinkId link, const std::string &why);
   /// To be called at once, and some times within each Timing::heartbeat.
   Actions tick(Milliseconds now);
 
@@ -81,6 +83,7 @@ private:
     bool setUp = false;                     ///< it has loaded the job
     bool left = false;                      ///< it has said goodbye
     std::string delay = {};                 ///< what keeps it from answering, as it has said last
+    std::string absence = {};               ///< why the last stream to it broke; empty once a frame has come
   };
 
   Actions take() { return std::move(actions); }
@@ -110,6 +113,7 @@ private:
   void sendGradient(uint32_t block, const Gradients::Entry &entry);
   void leaveIfDone();
   bool isOpen(const Server &server) const;
+  bool isCurrent(LinkId link) const;
   bool waits(const Server &server) const;
   std::string waitsFor(const Server &server) const;
   void requireRunning(const char *what) const;

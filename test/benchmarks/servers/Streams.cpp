@@ -31,7 +31,7 @@ public:
     payload.copyTo(place);
     stream->send({{head.begin(), head.end()}, place, nullptr});
   }
-  void closed(const std::string &) override {}
+  void closed(const Ending &) override {}
 
 private:
   std::vector<std::byte> tensor;
@@ -48,7 +48,7 @@ public:
     if (left.empty())
       changed.notify_all();
   }
-  void closed(const std::string &) override {}
+  void closed(const Ending &) override {}
 
   void expect(std::span<std::byte> target) {
     std::lock_guard lock(mutex);

@@ -156,7 +156,7 @@ private:
   }
   void cancelCall() noexcept override { call->cancel(); }
   void failCall() noexcept override {}
-  std::string whyBroken() const override { return "the call broke"; }
+  Ending howBroken() const override { return {"the call broke"}; }
   void leave() override { hasLeft = true; }
 
   std::shared_ptr<Call> call;

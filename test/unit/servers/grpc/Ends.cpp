@@ -44,16 +44,16 @@ void Recorder::received(std::span<const std::byte> head, const Payload &payload)
   changed.notify_all();
 }
 
-void Recorder::closed(const std::string &reason) {
+void Recorder::closed(const Ending &ending) {
   std::lock_guard lock(mutex);
   ++calls;
-  why = reason;
+  how = ending;
   changed.notify_all();
 }
 
 std::optional<Recorder::Came> Recorder::next() {
   std::unique_lock lock(mutex);
-  changed.wait_for(lock, duration<double>(20), [&] { return !frames.empty() || why; });
+  changed.wait_for(lock, duration<double>(20), [&] { return !frames.empty() || how; });
   if (frames.empty())
     return std::nullopt;
   Came came = std::move(frames.front());
@@ -63,8 +63,13 @@ std::optional<Recorder::Came> Recorder::next() {
 
 std::optional<std::string> Recorder::whyClosed(double seconds) {
   std::unique_lock lock(mutex);
-  changed.wait_for(lock, duration<double>(seconds), [&] { return why.has_value(); });
-  return why;
+  changed.wait_for(lock, duration<double>(seconds), [&] { return how.has_value(); });
+  return how ? std::optional(how->why) : std::nullopt;
+}
+
+bool Recorder::isFinal() {
+  std::lock_guard lock(mutex);
+  return how && how->isFinal;
 }
 
 size_t Recorder::numCalls() {

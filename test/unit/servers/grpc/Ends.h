@@ -33,12 +33,14 @@ public:
   };
 
   void received(std::span<const std::byte> head, const Payload &payload) override;
-  void closed(const std::string &why) override;
+  void closed(const Ending &ending) override;
 
   /// The next frame; nothing if the stream is closed instead, or none comes in 20 seconds.
   std::optional<Came> next();
   /// Why the stream was closed; nothing if it is not in so many seconds.
   std::optional<std::string> whyClosed(double seconds = 20);
+  /// Whether that stays so, where the stream is closed.
+  bool isFinal();
   size_t numCalls();
 
   /// Done in `received`, before the frame is noted.
@@ -48,7 +50,7 @@ private:
   std::mutex mutex;
   std::condition_variable changed;
   std::deque<Came> frames;
-  std::optional<std::string> why;
+  std::optional<Ending> how;
   size_t calls = 0;
 };
 

@@ -17,12 +17,12 @@ struct Echo : StreamReader {
     payload.copyTo(*bytes);
     stream->send({{head.begin(), head.end()}, *bytes, bytes});
   }
-  void closed(const std::string &) override {}
+  void closed(const Ending &) override {}
 };
 
 struct Printer : StreamReader {
   void received(std::span<const std::byte>, const Payload &) override { std::cout << "came" << std::endl; }
-  void closed(const std::string &) override {}
+  void closed(const Ending &) override {}
 };
 
 } // namespace

@@ -12,7 +12,9 @@
 
 using namespace epl::runtime;
 using namespace epl::runtime::servers;
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::StartsWith;
 using testing::ThrowsMessage;
 
 namespace {
@@ -55,7 +57,8 @@ public:
     return options;
   }
 
-  /// Why a listener with some options has no stream of who connects with others; "" if it has one.
+  /// Why a listener with some options has no stream of who connects with others; "" if it has one. Of what
+  /// stays so, "for good: " stands before it.
   static std::string whyRefused(const StreamOptions &listens, const StreamOptions &connects) {
     std::shared_ptr<StreamTransport> transport = openStreamTransport();
     Acceptor acceptor(*transport, "127.0.0.1:0", listens);
@@ -67,7 +70,7 @@ public:
     EXPECT_EQ(acceptor.hasNext(), why.empty());
     if (why.empty())
       EXPECT_EQ(acceptor.next().recorder->next(), (Recorder::Came{bytesOf("secret"), bytesOf("frame")}));
-    return why;
+    return (reader->isFinal() ? "for good: " : "") + why;
   }
 
 private:
@@ -108,12 +111,14 @@ TEST_F(Security, RefusesOtherTokens) {
     StreamOptions connects = worker();
     connects.token = token;
     EXPECT_THAT(whyRefused(server(), connects),
-                HasSubstr("refused the stream: expected the token of the server, found another one"));
+                AllOf(StartsWith("for good: "),
+                      HasSubstr("refused the stream: expected the token of the server, found another one")));
   }
   StreamOptions connects = worker();
   connects.token = "";
   EXPECT_THAT(whyRefused(server(), connects),
-              HasSubstr("refused the stream: expected the token of the server, found none"));
+              AllOf(StartsWith("for good: "),
+                    HasSubstr("refused the stream: expected the token of the server, found none")));
 }
 
 TEST_F(Security, TakesTokensOfAnyBytesWithoutTls) {
@@ -126,21 +131,27 @@ TEST_F(Security, TakesTokensOfAnyBytesWithoutTls) {
 TEST_F(Security, RefusesPlaintextToTls) {
   StreamOptions connects = worker();
   connects.ca = "";
-  EXPECT_THAT(whyRefused(server(), connects),
-              HasSubstr("Socket closed; it may expect TLS, for which there is the option \"ca\""));
+  connects.connectDeadline = std::chrono::minutes(3);
+  auto expected = AllOf(StartsWith("for good: "),
+                        HasSubstr("expects TLS, for which there is the option \"ca\", found plaintext"));
+  EXPECT_THAT(whyRefused(server(), connects), expected);
+  StreamOptions listens = server();
+  listens.ca = path("ca.pem"); // wants a certificate, too
+  EXPECT_THAT(whyRefused(listens, connects), expected);
 }
 
 TEST_F(Security, RefusesTlsToPlaintext) {
   StreamOptions listens;
   listens.token = "a token";
   EXPECT_THAT(whyRefused(listens, worker()),
-              AllOf(HasSubstr("no TLS with 127.0.0.1:"), HasSubstr("found no TLS: ")));
+              AllOf(StartsWith("for good: no TLS with 127.0.0.1:"), HasSubstr("found no TLS: ")));
 }
 
 TEST_F(Security, RefusesServersOfOtherAuthoritiesAndHosts) {
   StreamOptions connects = worker();
   connects.ca = path("other.pem");
-  EXPECT_THAT(whyRefused(server(), connects), HasSubstr("found another one: "));
+  EXPECT_THAT(whyRefused(server(), connects),
+              AllOf(StartsWith("for good: "), HasSubstr("found another one: ")));
   StreamOptions listens = server();
   listens.certificate = path("elsewhere.pem");
   listens.key = path("elsewhere.key");

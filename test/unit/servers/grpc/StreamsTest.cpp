@@ -87,7 +87,7 @@ TEST(Streams, HaveHeadsThatAreAlignedAndEmptyFrames) {
       if (reinterpret_cast<uintptr_t>(head.data()) % alignof(std::max_align_t) != 0)
         isAligned = false;
     }
-    void closed(const std::string &) override {}
+    void closed(const Ending &) override {}
     std::atomic<bool> &isAligned;
   };
   auto other = pair.transport->connect(pair.acceptor.address(), std::make_shared<Reader>(isAligned), {});

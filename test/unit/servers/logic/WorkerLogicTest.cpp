@@ -115,6 +115,36 @@ TEST(WorkerLogic, MergesNoGradientsWithValuesBeside) {
   EXPECT_THAT(worker.done<MergeGradient>(), SizeIs(0));
 }
 
+TEST(WorkerLogic, EndsWhereAServerRefusesIt) {
+  WorkerHarness worker;
+  worker.welcome(0);
+  worker.act(worker.logic->refused({1, 1}, "expected the token of the server, found none"));
+  EXPECT_EQ(worker.end,
+            "server 1 (two:6174) has no stream for this worker: expected the token of the server, "
+            "found none");
+  ASSERT_THAT(worker.sent<frames::FailureT>(0), SizeIs(1));
+  EXPECT_EQ(worker.sent<frames::FailureT>(0).front().text, *worker.end);
+}
+
+TEST(WorkerLogic, IsNotRefusedByAStreamOfBefore) {
+  WorkerHarness worker;
+  worker.breakStream(1);
+  worker.pass(500, {});
+  ASSERT_EQ(worker.streams[1], 2u);
+  worker.act(worker.logic->refused({1, 1}, "expected the token of the server, found none"));
+  EXPECT_FALSE(worker.logic->hasEnded());
+}
+
+TEST(WorkerLogic, SaysWhyAServerHasNotBeenThere) {
+  WorkerOptions options;
+  options.timing.arrival = 2000;
+  WorkerHarness worker(Mode::sync, 1, options);
+  worker.welcome(0);
+  worker.breakStream(1);
+  worker.pass(5000, {0});
+  EXPECT_EQ(worker.end, "server 1 (two:6174) has not been there for 2 s (reset by peer)");
+}
+
 TEST(WorkerLogic, SaysAgainOnAnotherStreamWhatIsUnanswered) {
   WorkerHarness worker;
   worker.begin();
@@ -216,7 +246,7 @@ TEST(WorkerLogic, NamesAServerThatHasNeverBeenThere) {
     worker.pass(100, {0});
     worker.breakStream(1);
   }
-  EXPECT_EQ(worker.end, "server 1 (two:6174) has not been there for 180 s");
+  EXPECT_EQ(worker.end, "server 1 (two:6174) has not been there for 180 s (reset by peer)");
 }
 
 TEST(WorkerLogic, EndsWithWhatAServerSays) {
