@@ -280,19 +280,22 @@ def python_page() -> Iterator[str]:
             for part in thing.__all__:
                 yield f"## epl.{name}.{part}\n"
                 yield from part_of(getattr(thing, part), f"epl.{name}.{part}")
-        else:
+        elif callable(thing):
             yield from documented(thing, f"epl.{name}")
+        else:
+            yield from part_of(type(thing), f"epl.{name}")
 
 
 def part_of(thing: Any, name: str) -> Iterator[str]:
-    """A function or a class that users do not construct."""
+    """A function, or a class that users do not construct."""
     if not inspect.isclass(thing):
         yield from documented(thing, name)
         return
     yield docstring(thing)
+    short = name.rpartition(".")[2]
     for member in public_members(thing):
-        yield f"### {thing.__name__}.{member}\n"
-        yield from documented(getattr(thing, member), f"{thing.__name__}.{member}")
+        yield f"### {short}.{member}\n"
+        yield from documented(getattr(thing, member), f"{short}.{member}")
 
 
 def public_members(kind: type) -> list[str]:

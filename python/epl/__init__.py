@@ -39,6 +39,7 @@ from epl.processes.parts import from_local
 from epl.runtime import live_bytes
 from epl.scopes import auto_stages, per_micro_batch, replicate, set_default_strategy, split
 from epl.servers.strategy import ParameterServer
+from epl.servers.workers import workers
 from epl.simulation import MeshSimulation, Simulation
 from epl.stages import Compiled, Lowered, load
 
@@ -105,4 +106,5 @@ __all__ = [
     "set_default_strategy",
     "split",
     "torch",
+    "workers",
 ]

@@ -4,6 +4,7 @@
 #include "runtime/binding/Arrays.h"
 #include "runtime/binding/Bindings.h"
 #include "runtime/servers/OpenTransport.h"
+#include "runtime/servers/drive/Gather.h"
 #include "runtime/servers/drive/Server.h"
 #include "runtime/servers/drive/Worker.h"
 #include "runtime/servers/inproc/InprocStreams.h"
@@ -203,6 +204,40 @@ makeWorker(ServersWorker *self, std::shared_ptr<ServersJob> job, uint32_t number
   return new (self) ServersWorker(std::move(job), std::move(local), std::move(worker));
 }
 
+struct ServersGather {
+  explicit ServersGather(std::unique_ptr<ps::Gather> gather) : gather(std::move(gather)) {}
+  ~ServersGather() {
+    nb::gil_scoped_release unlocked;
+    gather = nullptr;
+  }
+  ServersGather(const ServersGather &) = delete;
+
+  std::unique_ptr<ps::Gather> gather;
+};
+
+ServersGather *makeGather(ServersGather *self, const std::string &address, uint32_t number, uint32_t workers,
+                          uint64_t life, const ps::StreamOptions &streams) {
+  ps::GatherOptions options;
+  options.worker = number, options.workers = workers, options.life = life, options.seed = life;
+  options.address = address;
+  return new (self)
+      ServersGather(std::make_unique<ps::Gather>(ps::openStreamTransport(), options, streams, checkSignals));
+}
+
+nb::list share(ServersGather &self, const std::string &what, const nb::bytes &content) {
+  auto *data = reinterpret_cast<const std::byte *>(content.data());
+  std::vector<std::byte> bytes(data, data + content.size());
+  std::vector<std::vector<std::byte>> shared;
+  {
+    nb::gil_scoped_release unlocked;
+    shared = self.gather->share(what, std::move(bytes));
+  }
+  nb::list list;
+  for (const std::vector<std::byte> &each : shared)
+    list.append(nb::bytes(reinterpret_cast<const char *>(each.data()), each.size()));
+  return list;
+}
+
 /// The same tensor, whose array any thread may let go of.
 HostTensor released(HostTensor tensor) {
   auto letGo = [owner = std::move(tensor.owner)](const std::byte *) mutable {
@@ -313,6 +348,18 @@ void bindServers(nb::module_ &module) {
              "The shapes of the blocks, at most `count`, into which a parameter is cut.");
   module.def("block_name", &ps::blockName, "tensor"_a, "index"_a, "count"_a,
              "What a block is called, of the `count` of a tensor.");
+  nb::class_<ServersGather>(module, "ServersGather", "All-gathers of one worker with all others.")
+      .def("__init__", &makeGather, "address"_a, "number"_a, "workers"_a, "life"_a, "streams"_a,
+           "`address`: of server 0.")
+      .def(
+          "begin", [](ServersGather &self) { return self.gather->begin(); },
+          nb::call_guard<nb::gil_scoped_release>(),
+          "How many rounds were over when this worker came; waits for server 0.")
+      .def("share", &share, "what"_a, "content"_a,
+           "What all workers give, as bytes, in their order; `what` it is for, all say alike.")
+      .def(
+          "leave", [](ServersGather &self) { self.gather->leave(); },
+          nb::call_guard<nb::gil_scoped_release>(), "Takes no part any more.");
   nb::class_<ServersWorker>(module, "ServersWorker", "One worker, between its steps and all servers.")
       .def("__init__", &makeWorker, "job"_a, "number"_a, "life"_a, "servers"_a, "values"_a.none(),
            "streams"_a,

@@ -289,6 +289,37 @@ def fail(how: str, who: str, mode: str = "sync", steps: str = "400") -> None:
     regress(mode, steps, during)
 
 
+def add_up(how: str = "", who: str = "") -> None:
+    """Adds up over the workers, before the first step and behind it; one of them may end another way."""
+    epl.init("cpu:1")
+    workers = epl.workers
+    assert (workers.number, workers.count) == (WORKER, WORKERS)
+    counts = workers.sum(np.arange(5) * 10**WORKER)
+    np.testing.assert_array_equal(counts, np.arange(5) * int("1" * WORKERS))
+    assert counts.dtype == np.arange(5).dtype
+    values = [np.float32(0.1) * np.float32(each + 1) for each in range(WORKERS)]
+    total = values[0]
+    for value in values[1:]:
+        total = total + value
+    assert workers.sum(values[WORKER]) == total
+    assert workers.sum(np.array([True, WORKER == 0])).tolist() == [WORKERS, 1]
+    assert workers.mean(float(WORKER)) == (WORKERS - 1) / 2
+    assert workers.sum(np.zeros((0, 3))).shape == (0, 3)
+    _, step = make_exact(epl.ParameterServer())
+    params, moment = exact_params(), jax.tree.map(np.zeros_like, exact_params())
+    params, moment, _ = step(params, moment, integers(1)[:ROWS])
+    if str(WORKER) == who:
+        if how == "SIGKILL":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if how == "end":
+            return
+        if how == "differ":
+            workers.sum(np.zeros(3))
+    large = np.full(1 << 20, WORKER, np.int64)
+    assert (workers.sum(large) == WORKERS * (WORKERS - 1) // 2).all()
+    print(f"worker {WORKER} has the sums")
+
+
 def keep() -> None:
     """Updates a state without a gradient."""
     epl.init("cpu:1")

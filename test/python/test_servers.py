@@ -192,6 +192,43 @@ def test_workers_that_differ_are_told() -> None:
         )
 
 
+def test_workers_add_up() -> None:
+    done = run(2, 3, "add_up")
+    assert done.returncode == 0, said(done)
+    assert done.stdout.count("has the sums") == 3, said(done)
+    done = alone("add_up")
+    assert done.returncode == 0, said(done)
+    assert "worker 0 has the sums" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        ("SIGKILL", "worker 1 has been silent for 3 s"),
+        ("end", r"worker 1 has ended: epl.workers.sum of int64\[1048576\] awaits it"),
+        (
+            "differ",
+            r"worker \d is at epl.workers.sum of .*, worker \d at epl.workers.sum of .*the same of all",
+        ),
+    ],
+)
+def test_a_sum_needs_all_workers(how: str, expected: str) -> None:
+    done = run(2, 3, "add_up", how, "1")
+    assert done.returncode != 0, said(done)
+    assert "has the sums" not in done.stdout
+    assert re.search(f"ProcessError: .*{expected}", said(done)), said(done)
+
+
+def test_what_workers_add_up_are_numbers() -> None:
+    with pytest.raises(epl.ArgumentError, match=r"epl.workers.sum needs an array of numbers, found str\d+"):
+        epl.workers.sum("one")
+    assert epl.workers.mean(3) == 3
+    value = np.ones(2)
+    found = epl.workers.sum(value)
+    found += 1
+    assert value.tolist() == [1, 1]
+
+
 def test_a_step_without_gradients_has_nothing_for_servers() -> None:
     done = alone("keep")
     assert "updates no state by work that applies gradients" in done.stderr, said(done)

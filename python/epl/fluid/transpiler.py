@@ -16,7 +16,7 @@ from epl.fluid.pservers import Placement, ServerStartup
 from epl.fluid.trainers import Trainers, check_endpoints, count_groups
 from epl.fluid.transpiler_config import DistributeTranspilerConfig
 from epl.processes import group
-from epl.servers.roles import Role
+from epl.servers.roles import Role, assign
 
 __all__ = [
     "DistributeTranspiler",
@@ -121,6 +121,7 @@ class DistributeTranspiler:
         program._ps_endpoint = current
         program._distributed_lookup_table = None
         servers.note(program, strategy)
+        assign(role)
         self._served = _Served(program, placement, role, strategy.mode)
 
     def get_trainer_program(self, wait_port: bool = True) -> Any:

@@ -18,7 +18,9 @@ from typing import Any
 from epl import runtime
 from epl.errors import Error, ProcessError
 from epl.processes.exits import Exits
+from epl.servers import gathering
 from epl.servers.credentials import stream_options
+from epl.servers.guarded import guarded
 from epl.servers.job import Job
 from epl.servers.roles import Role
 
@@ -45,11 +47,11 @@ class Connection:
         threads = len(os.sched_getaffinity(0))
         servers = list(role.servers) if role else module.LocalServers(_LOCAL_SERVERS, threads)
         values = dict(first_values()) if number == 0 else None
-        self._worker = _guarded(
+        self._worker = guarded(
             module.ServersWorker, job.job, number, time.time_ns(), servers, values, stream_options(os.environ)
         )
         self._is_open = True
-        self.step: int = _guarded(self._worker.begin)
+        self.step: int = guarded(self._worker.begin)
         self._first: int = self.step
         self._process = os.getpid()
         self._failure: str | None = None
@@ -68,7 +70,7 @@ class Connection:
           ProcessError: if a server, or a worker that is needed, is lost.
         """
         self._check_open()
-        found: Sequence[Any] = _guarded(self._worker.pull, self.step)
+        found: Sequence[Any] = guarded(self._worker.pull, self.step)
         return found
 
     def push(self, pushes: Sequence[Sequence[Any]]) -> None:
@@ -76,7 +78,7 @@ class Connection:
 
         Errors as in `pull`.
         """
-        _guarded(self._worker.push, self.step, [list(each) for each in pushes])
+        guarded(self._worker.push, self.step, [list(each) for each in pushes])
         self.step += 1
 
     @property
@@ -91,7 +93,7 @@ class Connection:
     def fetch(self, values: Sequence[tuple[int, int]]) -> Sequence[Any]:
         """Values as this step has them, none twice; places as in `Job.sources`, errors as in `pull`."""
         self._check_open()
-        found: Sequence[Any] = _guarded(self._worker.fetch, self.step, list(values))
+        found: Sequence[Any] = guarded(self._worker.fetch, self.step, list(values))
         return found
 
     def close(self) -> None:
@@ -101,7 +103,8 @@ class Connection:
 
     def _finish(self) -> None:
         self._is_open = False
-        _guarded(self._worker.finish, self.step)
+        gathering.leave()  # while server 0 is there: it ends with the last worker
+        guarded(self._worker.finish, self.step)
 
     def _check_open(self) -> None:
         if not self._is_open:
@@ -150,10 +153,3 @@ def disconnect() -> None:
     """Says goodbye to the servers, if this process has a connection; errors as in `Connection.pull`."""
     if _connection is not None:
         _connection.close()
-
-
-def _guarded(action: Callable[..., Any], *arguments: Any) -> Any:
-    try:
-        return action(*arguments)
-    except runtime.module().Error as error:
-        raise ProcessError(str(error)) from None

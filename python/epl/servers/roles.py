@@ -107,6 +107,20 @@ def read_role(environ: Mapping[str, str] = os.environ) -> Role | None:
     return Role(kind, number, servers, workers)
 
 
+_assigned: Role | None = None
+
+
+def assign(role: Role) -> None:
+    """Notes what this process is by its script, and not by its environment."""
+    global _assigned
+    _assigned = role
+
+
+def own_role(environ: Mapping[str, str] = os.environ) -> Role | None:
+    """What this process is, by its script or else its environment; errors as of `read_role`."""
+    return _assigned or read_role(environ)
+
+
 def checked_address(address: str, source: str) -> str:
     """An address of the form `host:port`.
 

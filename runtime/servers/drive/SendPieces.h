@@ -3,6 +3,8 @@
 #define EPL_RUNTIME_SERVERS_DRIVE_SENDPIECES_H
 
 #include "runtime/servers/Stream.h"
+#include "runtime/servers/drive/Streams.h"
+#include "runtime/servers/logic/GatherActions.h"
 #include "runtime/servers/protocol/Pieces.h"
 
 namespace epl::runtime::servers {
@@ -17,6 +19,14 @@ void sendPieces(Stream &stream, MessageT message, std::span<const std::byte> byt
     message.total = bytes.size();
     stream.send({encode(Message(message)), bytes.subspan(piece.offset, piece.size), owner});
   }
+}
+
+/// Queues what is given to an all-gather, if its stream is open.
+inline void sendBytes(Streams &streams, const gather_actions::SendBytes &action) {
+  std::shared_ptr<Stream> stream = streams.find(action.stream);
+  if (!stream)
+    return;
+  std::visit([&](const auto &head) { sendPieces(*stream, head, *action.bytes, action.bytes); }, action.head);
 }
 
 } // namespace epl::runtime::servers

@@ -7,12 +7,14 @@
 #include "runtime/servers/drive/SetupParts.h"
 #include "runtime/servers/drive/Streams.h"
 #include "runtime/servers/drive/Ticker.h"
+#include "runtime/servers/logic/GatherServer.h"
 #include "runtime/servers/logic/ServerLogic.h"
 
 #include <algorithm>
 #include <cassert>
 #include <cstring>
 #include <future>
+#include <set>
 
 namespace epl::runtime::servers {
 
@@ -54,8 +56,8 @@ private:
 class Server::Driver final : public StreamUser {
 public:
   Driver(std::shared_ptr<StreamTransport> transport, const ServerOptions &options)
-      : options(options), logic(options.number, options.timing, Ticker::now()), streams(*this),
-        transport(std::move(transport)) {
+      : options(options), logic(options.number, options.timing, Ticker::now()), gather(options.timing),
+        streams(*this), transport(std::move(transport)) {
     listener = this->transport->listen(
         options.address, [this](std::unique_ptr<Stream> stream) { return accept(std::move(stream)); },
         options.streams);
@@ -91,6 +93,7 @@ private:
   std::shared_ptr<StreamReader> accept(std::unique_ptr<Stream> stream) {
     std::scoped_lock lock(mutex);
     uint64_t number = ++lastStream;
+    fresh.insert(number);
     streams.add(number, std::move(stream));
     return streams.readerOf(number);
   }
@@ -98,11 +101,29 @@ private:
   void received(uint64_t stream, std::span<const std::byte> head,
                 std::span<const std::byte> payload) override {
     std::scoped_lock lock(mutex);
-    perform(logic.received(stream, head, payload, Ticker::now()));
+    if (fresh.erase(stream) != 0 && join(stream, head, payload.size()))
+      return;
+    if (gather.has(stream))
+      perform(gather.received(stream, head, payload, Ticker::now()));
+    else
+      perform(logic.received(stream, head, payload, Ticker::now()));
   }
 
-  void broke(uint64_t stream, const Ending &) override {
+  /// Whether the first frame of a stream says that it is one of all-gathers, which are server 0's.
+  bool join(uint64_t stream, std::span<const std::byte> head, size_t payload) {
+    Decoded decoded = decode(head, payload);
+    auto *message = std::get_if<Message>(&decoded);
+    auto *asked = message ? std::get_if<frames::JoinT>(message) : nullptr;
+    if (!asked || options.number != 0)
+      return false;
+    perform(gather.join(stream, *asked, Ticker::now()));
+    return true;
+  }
+
+  void broke(uint64_t stream, const Ending &ending) override {
     std::scoped_lock lock(mutex);
+    fresh.erase(stream);
+    perform(gather.broke(stream, ending.why));
     perform(logic.broke(stream, Ticker::now()));
     changed.notify_all();
   }
@@ -110,6 +131,7 @@ private:
   void tick() {
     streams.sweep();
     std::scoped_lock lock(mutex);
+    perform(gather.tick(Ticker::now()));
     perform(logic.tick(Ticker::now()));
     changed.notify_all();
   }
@@ -119,10 +141,16 @@ private:
       std::visit([&](const auto &each) { perform(each); }, action);
   }
 
-  void perform(const act::SendFrame &action) {
-    if (std::shared_ptr<Stream> stream = streams.find(action.stream))
-      stream->send({action.head});
+  void perform(const GatherServer::Actions &actions) {
+    for (const GatherAction &action : actions)
+      std::visit([&](const auto &each) { perform(each); }, action);
   }
+  void perform(const gather_actions::OpenStream &) { assert(false); } // a worker's
+  void perform(const gather_actions::CloseStream &action) { streams.close(action.stream, action.atOnce); }
+  void perform(const gather_actions::SendFrame &action) { streams.send(action.stream, action.head); }
+  void perform(const gather_actions::SendBytes &action) { sendBytes(streams, action); }
+
+  void perform(const act::SendFrame &action) { streams.send(action.stream, action.head); }
   void perform(const act::CloseStream &action) { streams.close(action.stream, /*atOnce=*/false); }
   void perform(const act::StoreSetup &action) {
     setup->store(action.item, action.offset, action.total, action.bytes);
@@ -139,6 +167,7 @@ private:
   void perform(const act::SendValue &action);
   void perform(const act::EndServer &action) {
     end = action.error;
+    perform(gather.end(action.error));
     changed.notify_all();
   }
 
@@ -149,6 +178,8 @@ private:
   std::mutex mutex;
   std::condition_variable changed;
   ServerLogic logic;
+  GatherServer gather;
+  std::set<uint64_t> fresh;       // streams whose first frame has not come
   std::optional<std::string> end; // the error, or nothing, once the server is done
   uint64_t lastStream = 0;
   std::unique_ptr<SetupParts> setup = std::make_unique<SetupParts>();

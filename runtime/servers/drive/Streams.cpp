@@ -46,6 +46,11 @@ std::shared_ptr<Stream> Streams::find(uint64_t number) {
   return found == open.end() ? nullptr : found->second;
 }
 
+void Streams::send(uint64_t number, std::vector<std::byte> head) {
+  if (std::shared_ptr<Stream> stream = find(number))
+    stream->send({std::move(head)});
+}
+
 void Streams::close(uint64_t number, bool atOnce) {
   if (std::shared_ptr<Stream> stream = find(number))
     atOnce ? stream->cancel() : stream->close();

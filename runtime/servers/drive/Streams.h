@@ -36,6 +36,8 @@ public:
   void add(uint64_t number, std::unique_ptr<Stream> stream);
   /// A stream that is open; null if there is none.
   std::shared_ptr<Stream> find(uint64_t number);
+  /// Queues a frame without a payload, if the stream is open.
+  void send(uint64_t number, std::vector<std::byte> head);
   /// Closes a stream after what is queued, or at once.
   void close(uint64_t number, bool atOnce);
   /// Whether no stream is open.

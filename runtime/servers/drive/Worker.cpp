@@ -242,10 +242,7 @@ private:
 
   void perform(const act::OpenStream &action);
   void perform(const act::CloseStream &action) { streams.close(numberOf(action.link), !action.last); }
-  void perform(const act::SendFrame &action) {
-    if (std::shared_ptr<Stream> stream = streams.find(numberOf(action.link)))
-      stream->send({action.head});
-  }
+  void perform(const act::SendFrame &action) { streams.send(numberOf(action.link), action.head); }
   void perform(const act::SendSetup &action);
   void perform(const act::SendGradient &action);
   void perform(const act::MergeGradient &action) {

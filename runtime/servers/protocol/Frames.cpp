@@ -40,9 +40,13 @@ struct Faults {
   size_t payload;
 
   std::string operator()(const frames::HelloT &hello) const {
-    if (hello.workers == 0 || hello.workers > maxProcesses || hello.worker >= hello.workers)
-      return "is from worker " + std::to_string(hello.worker) + " of " + std::to_string(hello.workers);
+    if (std::string fault = sender(hello.worker, hello.workers); !fault.empty())
+      return fault;
     return hello.server < maxProcesses ? none() : "is for server " + std::to_string(hello.server);
+  }
+  std::string operator()(const frames::JoinT &join) const {
+    std::string fault = sender(join.worker, join.workers);
+    return fault.empty() ? none() : fault;
   }
   std::string operator()(const frames::WelcomeT &welcome) const {
     return welcome.server < maxProcesses ? none() : "is from server " + std::to_string(welcome.server);
@@ -68,15 +72,40 @@ struct Faults {
                                                         ", expected at most " + std::to_string(maxAwaited);
   }
   std::string operator()(const frames::FailureT &failure) const {
-    return failure.text.size() <= maxFailureBytes
-               ? none()
-               : "has a text of " + count(failure.text.size(), "bytes") + ", expected at most " +
-                     std::to_string(maxFailureBytes);
+    std::string fault = text(failure.text, maxFailureBytes);
+    return fault.empty() ? none() : fault;
   }
+  std::string operator()(const frames::ShareFailedT &failed) const {
+    std::string fault = text(failed.text, maxFailureBytes);
+    return fault.empty() ? none() : fault;
+  }
+  std::string operator()(const frames::ShareT &share) const {
+    std::string fault = text(share.what, maxWhatBytes);
+    return fault.empty() ? shared(share.offset, share.total) : fault;
+  }
+  std::string operator()(const frames::SharedT &piece) const { return shared(piece.offset, piece.total); }
   template <typename T> std::string operator()(const T &) const { return none(); }
 
   std::string none() const {
     return payload == 0 ? "" : "has a payload of " + count(payload, "bytes") + ", expected none";
+  }
+
+  static std::string sender(uint32_t worker, uint32_t workers) {
+    return workers != 0 && workers <= maxProcesses && worker < workers
+               ? ""
+               : "is from worker " + std::to_string(worker) + " of " + std::to_string(workers);
+  }
+
+  static std::string text(const std::string &text, size_t most) {
+    return text.size() <= most ? ""
+                               : "has a text of " + count(text.size(), "bytes") + ", expected at most " +
+                                     std::to_string(most);
+  }
+
+  std::string shared(uint64_t offset, uint64_t total) const {
+    return total <= maxSharedBytes
+               ? piece(offset, total)
+               : "is of " + count(total, "bytes") + ", expected at most " + std::to_string(maxSharedBytes);
   }
 
   std::string piece(uint64_t offset, uint64_t total) const {
@@ -94,11 +123,15 @@ struct Trimmed {
     if (heartbeat.awaited.size() > maxAwaited)
       heartbeat.awaited.resize(maxAwaited);
   }
-  void operator()(frames::FailureT &failure) const {
-    if (failure.text.size() > maxFailureBytes)
-      failure.text.resize(maxFailureBytes);
-  }
+  void operator()(frames::FailureT &failure) const { cut(failure.text, maxFailureBytes); }
+  void operator()(frames::ShareFailedT &failed) const { cut(failed.text, maxFailureBytes); }
+  void operator()(frames::ShareT &share) const { cut(share.what, maxWhatBytes); }
   template <typename T> void operator()(T &) const {}
+
+  static void cut(std::string &text, size_t most) {
+    if (text.size() > most)
+      text.resize(most);
+  }
 };
 
 } // namespace

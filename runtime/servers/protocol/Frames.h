@@ -23,12 +23,17 @@ inline constexpr size_t maxPulledBlocks = size_t(1) << 15;
 /// Bytes of a Failure's text, and how many workers a Heartbeat names.
 inline constexpr size_t maxFailureBytes = 8192, maxAwaited = 16;
 
-/// What the head of a frame says.
-using Message = std::variant<frames::HelloT, frames::WelcomeT, frames::BeginT, frames::SetupT, frames::ReadyT,
-                             frames::PushT, frames::AcknowledgeT, frames::PullRequestT, frames::FetchT,
-                             frames::ValueT, frames::HeartbeatT, frames::GoodbyeT, frames::FailureT>;
+/// Bytes that a worker gives to a round of all-gathers, and of the text that says for what.
+inline constexpr size_t maxSharedBytes = size_t(1) << 30, maxWhatBytes = 128;
 
-/// The head of a frame. Too long a text, and too many awaited workers, are cut off.
+/// What the head of a frame says.
+using Message =
+    std::variant<frames::HelloT, frames::WelcomeT, frames::BeginT, frames::SetupT, frames::ReadyT,
+                 frames::PushT, frames::AcknowledgeT, frames::PullRequestT, frames::FetchT, frames::ValueT,
+                 frames::HeartbeatT, frames::GoodbyeT, frames::FailureT, frames::JoinT, frames::JoinedT,
+                 frames::ShareT, frames::SharedT, frames::ShareFailedT>;
+
+/// The head of a frame. Too long texts, and too many awaited workers, are cut off.
 std::vector<std::byte> encode(const Message &message);
 
 /// A message, or what is wrong with it: lower case, for behind "a frame of worker 2 ".

@@ -100,6 +100,12 @@ TEST(Frames, AreFoundAtFault) {
       {changed<PullRequestT>([](PullRequestT &m) { m.blocks.resize(40000); }), 0,
        "(PullRequest) is for 40000 blocks, expected from 1 to 32768"},
       {changed<HeartbeatT>([](HeartbeatT &m) { m.block = -2; }), 0, "(Heartbeat) is about block -2"},
+      {changed<JoinT>([](JoinT &m) { m.worker = 2; }), 0, "(Join) is from worker 2 of 2"},
+      {changed<ShareT>([](ShareT &m) { m.total = maxSharedBytes + 1; }), 8,
+       "(Share) is of 1073741825 bytes, expected at most 1073741824"},
+      {changed<SharedT>([](SharedT &) {}), 9, "(Shared) has 9 bytes from 16 on of 24"},
+      {changed<ShareFailedT>([](ShareFailedT &) {}), 1,
+       "(ShareFailed) has a payload of 1 bytes, expected none"},
       {changed<GoodbyeT>([](GoodbyeT &) {}), 4, "(Goodbye) has a payload of 4 bytes, expected none"},
       {changed<GoodbyeT>([](GoodbyeT &) {}), kMaxFrame, "payload of 1048576, expected at most 1048576"},
   };
@@ -122,6 +128,13 @@ TEST(Frames, HaveTextsThatFit) {
   Decoded decoded = decode(encode(failure), 0);
   ASSERT_EQ(faultOf(decoded), "no fault");
   EXPECT_EQ(std::get<FailureT>(std::get<Message>(decoded)).text.size(), maxFailureBytes);
+  ShareT share;
+  share.what = std::string(100000, 'x');
+  std::vector<std::byte> head = encode(share);
+  EXPECT_LE(head.size(), kMaxFrame - maxPayloadBytes);
+  decoded = decode(head, 0);
+  ASSERT_EQ(faultOf(decoded), "no fault");
+  EXPECT_EQ(std::get<ShareT>(std::get<Message>(decoded)).what.size(), maxWhatBytes);
 }
 
 TEST(Frames, OfTheLargestRequestFit) {

@@ -42,8 +42,19 @@ inline std::vector<Example> exampleMessages() {
   goodbye.step = 11;
   FailureT failure;
   failure.text = "worker 2: out of memory";
-  return {{hello},   {welcome}, {begin}, {setup, 16}, {ReadyT()}, {push, 8}, {acknowledge},
-          {request}, {fetch},   {value}, {heartbeat}, {goodbye},  {failure}};
+  JoinT join;
+  join.protocol = protocolVersion, join.worker = 1, join.workers = 2, join.life = 77, join.stream = 1;
+  JoinedT joined;
+  joined.first = 6;
+  ShareT share;
+  share.number = 6, share.what = "a sum", share.offset = 8, share.total = 24;
+  SharedT shared;
+  shared.number = 6, shared.worker = 1, shared.offset = 16, shared.total = 24;
+  ShareFailedT failed;
+  failed.number = 6, failed.text = "worker 1 has ended";
+  return {{hello},       {welcome}, {begin},  {setup, 16}, {ReadyT()},  {push, 8},
+          {acknowledge}, {request}, {fetch},  {value},     {heartbeat}, {goodbye},
+          {failure},     {join},    {joined}, {share, 8},  {shared, 8}, {failed}};
 }
 
 } // namespace epl::runtime::servers::test

@@ -1,0 +1,123 @@
+// One lock guards the logic. Threads of the transport and a ticker tell it what has happened, and do what it
+// wants; the caller waits.
+#include "runtime/servers/drive/Gather.h"
+
+#include "runtime/Error.h"
+#include "runtime/servers/drive/SendPieces.h"
+#include "runtime/servers/drive/Streams.h"
+#include "runtime/servers/drive/Ticker.h"
+
+namespace epl::runtime::servers {
+
+namespace act = gather_actions;
+
+static constexpr auto kLook = std::chrono::milliseconds(20); // between looks of who waits
+static constexpr auto kFarewell = std::chrono::seconds(2);   // for what was sent last to arrive
+
+class Gather::Driver final : public StreamUser {
+public:
+  Driver(std::shared_ptr<StreamTransport> transport, const GatherOptions &options,
+         const StreamOptions &streamOptions, std::function<void()> whileWaiting)
+      : options(options), streamOptions(impatient(streamOptions, options.timing)),
+        whileWaiting(std::move(whileWaiting)), logic(options, Ticker::now()), transport(std::move(transport)),
+        streams(*this) {
+    ticker = std::make_unique<Ticker>(options.timing.heartbeat / 5 + 1, [this] { tick(); });
+  }
+
+  ~Driver() override {
+    ticker = nullptr;
+    streams.destroyAll();
+  }
+
+  uint64_t begin() {
+    std::unique_lock lock(mutex);
+    await(lock, [&] { return logic.first().has_value(); });
+    return *logic.first();
+  }
+
+  std::vector<std::vector<std::byte>> share(const std::string &what, std::vector<std::byte> bytes) {
+    std::unique_lock lock(mutex);
+    await(lock, [&] { return logic.first() && !logic.isOpen(); }); // of a wait that was interrupted
+    perform(logic.share(what, std::make_shared<const std::vector<std::byte>>(std::move(bytes))));
+    await(lock, [&] { return !logic.isOpen(); });
+    return logic.results();
+  }
+
+  void leave() {
+    std::unique_lock lock(mutex);
+    perform(logic.leave());
+    changed.wait_for(lock, kFarewell, [&] { return streams.empty(); });
+  }
+
+private:
+  template <typename Condition> void await(std::unique_lock<std::mutex> &lock, const Condition &condition) {
+    while (!changed.wait_for(lock, kLook, [&] { return condition() || !logic.error().empty(); })) {
+      lock.unlock();
+      whileWaiting();
+      lock.lock();
+    }
+    if (!logic.error().empty())
+      throw Error(logic.error());
+  }
+
+  void received(uint64_t stream, std::span<const std::byte> head,
+                std::span<const std::byte> payload) override {
+    std::scoped_lock lock(mutex);
+    perform(logic.received(stream, head, payload, Ticker::now()));
+    changed.notify_all();
+  }
+
+  void broke(uint64_t stream, const Ending &ending) override {
+    std::scoped_lock lock(mutex);
+    perform(ending.isFinal ? logic.refused(stream, ending.why)
+                           : logic.broke(stream, ending.why, Ticker::now()));
+    changed.notify_all();
+  }
+
+  void tick() {
+    streams.sweep();
+    std::scoped_lock lock(mutex);
+    perform(logic.tick(Ticker::now()));
+    changed.notify_all();
+  }
+
+  void perform(const GatherWorker::Actions &actions) {
+    for (const GatherAction &action : actions)
+      std::visit([&](const auto &each) { perform(each); }, action);
+  }
+
+  void perform(const act::OpenStream &action) {
+    try {
+      streams.add(action.stream,
+                  transport->connect(options.address, streams.readerOf(action.stream), streamOptions));
+    } catch (const Error &error) { // for settings that do not fit
+      perform(logic.refused(action.stream, error.what()));
+    }
+  }
+  void perform(const act::CloseStream &action) { streams.close(action.stream, action.atOnce); }
+  void perform(const act::SendFrame &action) { streams.send(action.stream, action.head); }
+  void perform(const act::SendBytes &action) { sendBytes(streams, action); }
+
+  const GatherOptions options;
+  const StreamOptions streamOptions;
+  const std::function<void()> whileWaiting;
+  std::mutex mutex;
+  std::condition_variable changed;
+  GatherWorker logic;
+  std::shared_ptr<StreamTransport> transport;
+  Streams streams;
+  std::unique_ptr<Ticker> ticker;
+};
+
+Gather::Gather(std::shared_ptr<StreamTransport> transport, const GatherOptions &options,
+               const StreamOptions &streams, std::function<void()> whileWaiting)
+    : driver(std::make_unique<Driver>(std::move(transport), options, streams, std::move(whileWaiting))) {}
+Gather::~Gather() = default;
+
+uint64_t Gather::begin() { return driver->begin(); }
+std::vector<std::vector<std::byte>> Gather::share(const std::string &what, std::vector<std::byte> bytes) {
+  return driver->share(what, std::move(bytes));
+}
+void Gather::leave() { driver->leave(); }
+
+} // namespace epl::runtime::servers

@@ -1,0 +1,43 @@
+// All-gathers between workers, through server 0, as a worker's process runs them.
+#ifndef EPL_RUNTIME_SERVERS_DRIVE_GATHER_H
+#define EPL_RUNTIME_SERVERS_DRIVE_GATHER_H
+
+#include "runtime/servers/Stream.h"
+#include "runtime/servers/logic/GatherWorker.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace epl::runtime::servers {
+
+/// The bytes of all workers, round after round. For one thread at a time. What waits throws Error if server 0
+/// is lost; it waits as long as all other workers live.
+class Gather {
+public:
+  /// Connects; returns at once. `whileWaiting` is called again and again by who waits; what it throws ends
+  /// the wait, and nothing else.
+  Gather(
+      std::shared_ptr<StreamTransport> transport, const GatherOptions &options, const StreamOptions &streams,
+      std::function<void()> whileWaiting = [] {});
+  /// Leaves at once.
+  ~Gather();
+
+  /// How many rounds had been over when this worker came: 0, but for who was started again. Waits for server
+  /// 0.
+  uint64_t begin();
+  /// What each worker has given, in their order, for `what`, of which all say the same. Throws Error if a
+  /// worker has ended, is lost or is at something else.
+  std::vector<std::vector<std::byte>> share(const std::string &what, std::vector<std::byte> bytes);
+  /// Takes no part any more, which the others are told.
+  void leave();
+
+private:
+  class Driver;
+  std::unique_ptr<Driver> driver;
+};
+
+} // namespace epl::runtime::servers
+
+#endif // EPL_RUNTIME_SERVERS_DRIVE_GATHER_H

@@ -1,0 +1,85 @@
+// Server 0's side of all-gathers between workers: a state machine without sockets, threads and clock.
+
+#ifndef EPL_RUNTIME_SERVERS_LOGIC_GATHERSERVER_H
+#define EPL_RUNTIME_SERVERS_LOGIC_GATHERSERVER_H
+
+#include "runtime/servers/logic/GatherActions.h"
+#include "runtime/servers/logic/Members.h"
+#include "runtime/servers/protocol/Pieces.h"
+
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace epl::runtime::servers {
+
+/// Collects what each worker gives to a round, and sends all of it to all of them, once all have given.
+/// Workers come on streams of their own, and need no job. A round fails, in each of its workers, if one of
+/// them has ended or is lost before it has given, or is at something else. Who is started again takes part in
+/// the round that is open then.
+class GatherServer {
+public:
+  using Actions = std::vector<GatherAction>;
+
+  explicit GatherServer(Timing timing) : timing(timing) {}
+
+  /// A stream has begun with Join. Its number is not 0, and none's before.
+  Actions join(StreamId stream, const frames::JoinT &join, Milliseconds now);
+  /// Whether a stream is one of these.
+  bool has(StreamId stream) const { return workers.contains(stream); }
+  /// A later frame has come on one of these streams; it has ended: closed by the worker, or for the reason
+  /// `why`.
+  Actions received(StreamId stream, std::span<const std::byte> head, std::span<const std::byte> payload,
+                   Milliseconds now);
+  Actions broke(StreamId stream, const std::string &why);
+  /// To be called some times within each Timing::heartbeat.
+  Actions tick(Milliseconds now);
+  /// The server ends, well (empty) or not.
+  Actions end(const std::string &error);
+
+private:
+  struct Worker {
+    Presence presence = Presence::awaited;
+    uint64_t life = 0;
+    uint32_t opened = 0; ///< which stream of this life it has
+    StreamId stream = 0;
+    Milliseconds heard = 0, told = 0;
+    uint64_t next = 0;                  ///< the round that it gives to next
+    PieceOrder order = {};              ///< of what is coming
+    std::vector<std::byte> coming = {}; ///< for that round
+    std::string absence = {};           ///< why it is gone or lost, for behind "worker 2 "
+  };
+  struct Round {
+    std::string what;
+    std::vector<SharedBytes> parts; ///< by worker; null: not yet
+    std::string error;
+  };
+
+  Actions take() { return std::move(actions); }
+  std::string refusal(const frames::JoinT &join) const;
+  void refuse(StreamId stream, const std::string &text);
+  void detach(Worker &worker);
+  void notice(Milliseconds now);
+  std::string takeShare(uint32_t number, const frames::ShareT &share, std::span<const std::byte> payload);
+  void give(uint32_t number, const frames::ShareT &share);
+  void settle();
+  void fail(const std::string &error);
+  void close();
+  void answer(Worker &worker, uint64_t round);
+  void lose(uint32_t number, Presence presence, const std::string &absence);
+
+  Timing timing;
+  Milliseconds started = 0, noticed = 0;
+  std::vector<Worker> members; ///< once the first one has come
+  std::map<StreamId, uint32_t> workers;
+  uint64_t open = 0;                ///< the round that is neither complete nor has failed
+  std::map<uint64_t, Round> rounds; ///< that one, if it has begun, and those that somebody may still ask for
+  std::optional<std::string> ended;
+  std::vector<GatherAction> actions;
+};
+
+} // namespace epl::runtime::servers
+
+#endif // EPL_RUNTIME_SERVERS_LOGIC_GATHERSERVER_H

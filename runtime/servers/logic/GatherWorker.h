@@ -1,0 +1,87 @@
+// A worker's side of all-gathers through server 0: a state machine without sockets, threads and clock.
+
+#ifndef EPL_RUNTIME_SERVERS_LOGIC_GATHERWORKER_H
+#define EPL_RUNTIME_SERVERS_LOGIC_GATHERWORKER_H
+
+#include "runtime/servers/logic/GatherActions.h"
+#include "runtime/servers/logic/ServerLink.h"
+#include "runtime/servers/protocol/Pieces.h"
+
+#include <optional>
+#include <random>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace epl::runtime::servers {
+
+struct GatherOptions {
+  uint32_t worker = 0, workers = 1;
+  uint64_t life = 1;   ///< larger each time that the worker is started
+  std::string address; ///< of server 0, for messages
+  uint64_t seed = 0;   ///< of the times between retries
+  Timing timing = {};
+};
+
+/// Gives to one round after another, and has what all have given.
+class GatherWorker {
+public:
+  using Actions = std::vector<GatherAction>;
+
+  GatherWorker(GatherOptions options, Milliseconds now);
+
+  /// A frame has come on a stream; the stream has ended, or the server refuses it for good.
+  Actions received(uint64_t stream, std::span<const std::byte> head, std::span<const std::byte> payload,
+                   Milliseconds now);
+  Actions broke(uint64_t stream, const std::string &why, Milliseconds now);
+  Actions refused(uint64_t stream, const std::string &why);
+  /// To be called at once, and some times within each Timing::heartbeat.
+  Actions tick(Milliseconds now);
+
+  /// Gives bytes to the next round, for what all workers must say alike. The round before is over.
+  Actions share(const std::string &what, SharedBytes bytes);
+  /// Gives to no further round.
+  Actions leave();
+
+  /// The first round of this worker, once the server has said it.
+  std::optional<uint64_t> first() const { return begun; }
+  /// Whether the last round is neither complete nor has failed.
+  bool isOpen() const { return giving && fault.empty() && whole < options.workers; }
+  /// What the workers have given to the last round, in their order. Throws Error if it has failed.
+  std::vector<std::vector<std::byte>> results() const;
+  /// Why nothing can be shared any more; empty if it can.
+  const std::string &error() const { return ended; }
+
+private:
+  struct Part {
+    std::vector<std::byte> bytes = {};
+    PieceOrder order = {};
+  };
+
+  Actions take() { return std::move(actions); }
+  bool isCurrent(uint64_t stream) const;
+  std::string takeFrame(const Message &message, std::span<const std::byte> payload);
+  std::string takePart(const frames::SharedT &shared, std::span<const std::byte> payload);
+  void give();
+  void notice(Milliseconds now);
+  void end(const std::string &why);
+
+  GatherOptions options;
+  std::mt19937_64 random;
+  Milliseconds noticed;
+  ServerLink link;
+  std::optional<uint64_t> begun;
+  uint64_t next = 0;  ///< round
+  SharedBytes giving; ///< to the last round
+  std::string what;
+  std::vector<Part> parts; ///< of the last round
+  uint32_t whole = 0;      ///< how many have come
+  std::string fault;       ///< of the last round
+  std::string absence;     ///< why the last stream broke; empty once a frame has come
+  std::string ended;
+  std::vector<GatherAction> actions;
+};
+
+} // namespace epl::runtime::servers
+
+#endif // EPL_RUNTIME_SERVERS_LOGIC_GATHERWORKER_H

@@ -1,0 +1,277 @@
+// All-gathers: the two state machines over a simulated network, where streams break and processes stand
+// still.
+
+#include "runtime/Error.h"
+#include "runtime/servers/logic/GatherServer.h"
+#include "runtime/servers/logic/GatherWorker.h"
+#include "test/unit/servers/logic/Network.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace epl::runtime::servers::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+/// Frames of bytes in pieces of three.
+void sendPieces(Network &network, uint64_t stream, Process &from, const gather_actions::SendBytes &action) {
+  for (const Piece &piece : cutPieces(action.bytes->size(), 3))
+    std::visit(
+        [&](auto head) {
+          head.offset = piece.offset, head.total = action.bytes->size();
+          auto begin = action.bytes->begin() + ptrdiff_t(piece.offset);
+          network.send(stream, from, {encode(Message(head)), {begin, begin + ptrdiff_t(piece.size)}});
+        },
+        action.head);
+}
+
+class Server final : public Process {
+public:
+  explicit Server(Network &network) : network(network), logic({}) { tick(); }
+
+  void received(uint64_t stream, const NetworkFrame &frame) override {
+    Decoded decoded = decode(frame.head, frame.payload.size());
+    const Message &message = std::get<Message>(decoded);
+    if (auto *join = std::get_if<frames::JoinT>(&message))
+      act(logic.join(stream, *join, network.now()));
+    else if (logic.has(stream))
+      act(logic.received(stream, frame.head, frame.payload, network.now()));
+  }
+  void broke(uint64_t stream) override { act(logic.broke(stream, "reset")); }
+  /// The worker has closed its stream.
+  void ended(uint64_t stream) { act(logic.broke(stream, "")); }
+  void end(const std::string &error) { act(logic.end(error)); }
+
+private:
+  void tick() {
+    act(logic.tick(network.now()));
+    network.after(200, *this, [this] { tick(); });
+  }
+  void act(const GatherServer::Actions &actions) {
+    for (const GatherAction &action : actions) {
+      if (auto *frame = std::get_if<gather_actions::SendFrame>(&action))
+        network.send(frame->stream, *this, {frame->head, {}});
+      else if (auto *bytes = std::get_if<gather_actions::SendBytes>(&action))
+        sendPieces(network, bytes->stream, *this, *bytes);
+      else if (auto *close = std::get_if<gather_actions::CloseStream>(&action))
+        network.close(close->stream, *this, !close->atOnce);
+    }
+  }
+
+  Network &network;
+  GatherServer logic;
+};
+
+/// Gives "WORKER/ROUND" to some rounds, after times that are drawn, and notes what comes.
+class Sharer final : public Process {
+public:
+  Sharer(Network &network, Server &server, uint32_t number, uint32_t workers, uint64_t rounds,
+         uint64_t life = 1)
+      : network(network), server(server), number(number), rounds(rounds),
+        logic({number, workers, life, "one:6174", number, {}}, network.now()) {
+    tick();
+  }
+
+  void received(uint64_t stream, const NetworkFrame &frame) override {
+    if (links.contains(stream))
+      act(logic.received(links.at(stream), frame.head, frame.payload, network.now()));
+  }
+  void broke(uint64_t stream) override {
+    if (links.contains(stream))
+      act(logic.broke(links.at(stream), "reset", network.now()));
+  }
+  void leave() {
+    act(logic.leave());
+    server.ended(streams.rbegin()->second);
+  }
+
+  std::function<std::string(uint64_t round)> what = [](uint64_t) { return "a sum"; };
+  std::vector<std::string> came; ///< of each round: what all have given, or the error
+  bool isOver() const { return came.size() == rounds || !logic.error().empty(); }
+  const std::string &error() const { return logic.error(); }
+
+private:
+  void tick() {
+    act(logic.tick(network.now()));
+    network.after(200, *this, [this] { tick(); });
+  }
+  void act(const GatherServer::Actions &actions) {
+    for (const GatherAction &action : actions) {
+      if (auto *open = std::get_if<gather_actions::OpenStream>(&action)) {
+        uint64_t stream = network.open(*this, server);
+        links[stream] = open->stream, streams[open->stream] = stream;
+      } else if (auto *frame = std::get_if<gather_actions::SendFrame>(&action)) {
+        network.send(streams.at(frame->stream), *this, {frame->head, {}});
+      } else if (auto *bytes = std::get_if<gather_actions::SendBytes>(&action)) {
+        sendPieces(network, streams.at(bytes->stream), *this, *bytes);
+      } else if (auto *close = std::get_if<gather_actions::CloseStream>(&action)) {
+        network.close(streams.at(close->stream), *this, !close->atOnce);
+      }
+    }
+    goOn();
+  }
+
+  void goOn() {
+    if (!logic.first() || logic.isOpen() || isOver() || waits)
+      return;
+    if (given)
+      note();
+    if (isOver())
+      return;
+    waits = true;
+    network.after(network.randomness()() % 500, *this, [this] {
+      waits = false, given = true;
+      std::string text = std::to_string(number) + "/" + std::to_string(*logic.first() + came.size());
+      std::vector<std::byte> bytes(text.size());
+      std::ranges::transform(text, bytes.begin(), [](char c) { return std::byte(c); });
+      act(logic.share(what(came.size()), std::make_shared<const std::vector<std::byte>>(bytes)));
+    });
+  }
+
+  void note() {
+    std::string all;
+    try {
+      for (const std::vector<std::byte> &each : logic.results()) {
+        all += all.empty() ? "" : " ";
+        for (std::byte byte : each)
+          all += char(byte);
+      }
+    } catch (const Error &error) {
+      all = error.what();
+    }
+    came.push_back(all);
+    given = false;
+  }
+
+  Network &network;
+  Server &server;
+  uint32_t number;
+  uint64_t rounds;
+  GatherWorker logic;
+  std::map<uint64_t, uint64_t> links, streams; // of the network to the logic's, and back
+  bool waits = false, given = false;
+};
+
+/// A server and workers that give to some rounds.
+struct Job {
+  Job(uint64_t seed, uint32_t count, uint64_t rounds, double lossRate = 0)
+      : network(seed, lossRate, /*maxDelay=*/50), server(network), rounds(rounds) {
+    for (uint32_t number = 0; number < count; ++number)
+      workers.push_back(std::make_unique<Sharer>(network, server, number, count, rounds));
+  }
+
+  /// Until these, or all, are over; whether they are.
+  bool run(const std::vector<uint32_t> &which, Milliseconds most = 400'000) {
+    auto isOver = [&] {
+      return std::ranges::all_of(which, [&](uint32_t number) { return workers[number]->isOver(); });
+    };
+    network.run(network.now() + most, isOver);
+    return isOver();
+  }
+
+  Network network;
+  Server server;
+  uint64_t rounds;
+  std::vector<std::unique_ptr<Sharer>> workers;
+};
+
+TEST(Gather, GivesAllWhatEachHasGiven) {
+  Job job(1, 3, 2);
+  ASSERT_TRUE(job.run({0, 1, 2}));
+  for (const auto &worker : job.workers)
+    EXPECT_THAT(worker->came, ElementsAre("0/0 1/0 2/0", "0/1 1/1 2/1"));
+}
+
+/// Each by itself: who stands still while a stream breaks may well be lost.
+TEST(Gather, SurvivesStreamsThatBreakAndProcessesThatStandStill) {
+  for (uint64_t seed = 0; seed < 200; ++seed) {
+    uint32_t count = uint32_t(1 + seed % 5);
+    Job job(seed, count, 10, /*lossRate=*/seed % 3 == 2 ? 0.02 : 0);
+    std::vector<uint32_t> all;
+    for (uint32_t number = 0; number < count; ++number)
+      all.push_back(number);
+    if (seed % 3 == 0)
+      job.network.after(3000, [&] { job.network.stop(job.server, 2000); });
+    if (seed % 3 == 1)
+      job.network.after(3000, [&] { job.network.stop(*job.workers.back(), 2000); });
+    ASSERT_TRUE(job.run(all)) << seed;
+    for (const auto &worker : job.workers) {
+      ASSERT_EQ(worker->error(), "") << seed;
+      for (uint64_t round = 0; round < 10; ++round) {
+        std::string expected;
+        for (uint32_t number : all)
+          expected += (number ? " " : "") + std::to_string(number) + "/" + std::to_string(round);
+        ASSERT_EQ(worker->came[round], expected) << seed;
+      }
+    }
+  }
+}
+
+TEST(Gather, FailsForAWorkerThatIsLost) {
+  Job job(1, 3, 1000);
+  job.network.after(3000, [&] { job.network.kill(*job.workers[2], /*silently=*/true); });
+  job.run({0, 1}, 10'000);
+  for (uint32_t number : {0, 1}) {
+    const std::vector<std::string> &came = job.workers[number]->came;
+    ASSERT_GT(came.size(), 2u);
+    EXPECT_EQ(came.front(), "0/0 1/0 2/0");
+    EXPECT_EQ(came.back(), "worker 2 has been silent for 3 s: a sum awaits it");
+  }
+}
+
+TEST(Gather, FailsForAWorkerThatHasEnded) {
+  Job job(1, 2, 1000);
+  job.network.after(3000, [&] { job.workers[1]->leave(); });
+  job.run({0}, 5000);
+  EXPECT_EQ(job.workers[0]->came.back(), "worker 1 has ended: a sum awaits it");
+}
+
+TEST(Gather, FailsForAWorkerThatDoesNotCome) {
+  Network network(1, 0, 50);
+  Server server(network);
+  Sharer worker(network, server, 0, 2, 1);
+  network.run(200'000, [&] { return worker.isOver(); });
+  EXPECT_THAT(worker.came, ElementsAre("worker 1 has not come for 180 s: a sum awaits it"));
+}
+
+TEST(Gather, IsForOneThing) {
+  Job job(1, 2, 3);
+  job.workers[1]->what = [](uint64_t round) { return round == 1 ? "a mean" : "a sum"; };
+  ASSERT_TRUE(job.run({0, 1}));
+  for (const auto &worker : job.workers) {
+    EXPECT_THAT(worker->came[1], HasSubstr("expected the same of all"));
+    EXPECT_EQ(worker->came[2], "0/2 1/2");
+  }
+}
+
+TEST(Gather, HasWhoIsStartedAgainInTheOpenRound) {
+  Job job(1, 2, 1000);
+  job.network.after(3000, [&] { job.network.kill(*job.workers[1], /*silently=*/true); });
+  job.run({0}, 8000);
+  size_t failed = job.workers[0]->came.size();
+  ASSERT_THAT(job.workers[0]->came.back(), HasSubstr("has been silent"));
+  Sharer again(job.network, job.server, 1, 2, 5, /*life=*/2);
+  job.network.run(job.network.now() + 20'000, [&] { return again.isOver(); });
+  ASSERT_EQ(again.came.size(), 5u);
+  EXPECT_EQ(job.workers[0]->came.back(), again.came.back());
+  EXPECT_GE(job.workers[0]->came.size(), failed + 4);
+}
+
+TEST(Gather, EndsWithTheServer) {
+  Job job(1, 2, 1000);
+  job.network.after(3000, [&] { job.server.end("worker 1 has failed: the data are bad"); });
+  ASSERT_TRUE(job.run({0, 1}, 5000));
+  EXPECT_EQ(job.workers[0]->error(), "server 0 (one:6174) has failed: worker 1 has failed: the data are bad");
+}
+
+TEST(Gather, NoticesThatTheServerIsLost) {
+  Job job(1, 2, 1000);
+  job.network.after(3000, [&] { job.network.kill(job.server, /*silently=*/true); });
+  ASSERT_TRUE(job.run({0, 1}, 10'000));
+  EXPECT_THAT(job.workers[0]->error(), HasSubstr("server 0 (one:6174) has been silent for 3 s"));
+}
+
+} // namespace
+} // namespace epl::runtime::servers::test
