@@ -187,9 +187,10 @@ struct ServersWorker {
 ServersWorker *
 makeWorker(ServersWorker *self, std::shared_ptr<ServersJob> job, uint32_t number, uint64_t life,
            const std::variant<std::vector<std::string>, std::shared_ptr<LocalServers>> &servers,
-           const std::optional<Values> &values, const ps::StreamOptions &streams) {
+           const std::optional<Values> &values, const ps::StreamOptions &streams, uint64_t deadline) {
   ps::WorkerOptions options;
   options.worker = number, options.life = life, options.job = job->hash, options.seed = life;
+  options.timing.arrival = options.timing.deadline = deadline;
   std::shared_ptr<LocalServers> local;
   std::shared_ptr<ps::StreamTransport> transport;
   if (const auto *held = std::get_if<std::shared_ptr<LocalServers>>(&servers)) {
@@ -216,8 +217,9 @@ struct ServersGather {
 };
 
 ServersGather *makeGather(ServersGather *self, const std::string &address, uint32_t number, uint32_t workers,
-                          uint64_t life, const ps::StreamOptions &streams) {
+                          uint64_t life, const ps::StreamOptions &streams, uint64_t deadline) {
   ps::GatherOptions options;
+  options.timing.arrival = deadline;
   options.worker = number, options.workers = workers, options.life = life, options.seed = life;
   options.address = address;
   return new (self)
@@ -349,8 +351,8 @@ void bindServers(nb::module_ &module) {
   module.def("block_name", &ps::blockName, "tensor"_a, "index"_a, "count"_a,
              "What a block is called, of the `count` of a tensor.");
   nb::class_<ServersGather>(module, "ServersGather", "All-gathers of one worker with all others.")
-      .def("__init__", &makeGather, "address"_a, "number"_a, "workers"_a, "life"_a, "streams"_a,
-           "`address`: of server 0.")
+      .def("__init__", &makeGather, "address"_a, "number"_a, "workers"_a, "life"_a, "streams"_a, "deadline"_a,
+           "`address`: of server 0, which has so many milliseconds to come (`deadline`).")
       .def(
           "begin", [](ServersGather &self) { return self.gather->begin(); },
           nb::call_guard<nb::gil_scoped_release>(),
@@ -362,10 +364,13 @@ void bindServers(nb::module_ &module) {
           nb::call_guard<nb::gil_scoped_release>(), "Takes no part any more.");
   nb::class_<ServersWorker>(module, "ServersWorker", "One worker, between its steps and all servers.")
       .def("__init__", &makeWorker, "job"_a, "number"_a, "life"_a, "servers"_a, "values"_a.none(),
-           "streams"_a,
+           "streams"_a, "deadline"_a,
            "`servers`: their addresses, or LocalServers. `values`: of worker 0, by (parameter, state), of "
            "the\n"
-           "parameter itself -1, the first ones; else None.")
+           "parameter itself -1, the first ones; else None. `deadline`: milliseconds, of a server that has "
+           "not "
+           "come\n"
+           "yet, and of a request without an answer.")
       .def(
           "begin",
           [](ServersWorker &self) {

@@ -89,6 +89,7 @@ def guide(folder: str, mode: str, optimizer: str = "Momentum", closes: str = "cl
         print("came back")
         return
     program = transpiler.get_trainer_program()
+    test_programs = [test_program, program.clone(for_test=True)]  # of before, and of a trainer's program
     executor.run(fluid.default_startup_program())
     losses, tested = [], []
     for step in range(STEPS):
@@ -96,7 +97,8 @@ def guide(folder: str, mode: str, optimizer: str = "Momentum", closes: str = "cl
         (value,) = executor.run(program, feed=batch(number, trainer), fetch_list=[loss.name])
         losses.append(value)
         if mode == "sync":  # another program with these parameters, between steps
-            tested.append(executor.run(test_program, feed=batch(0, 0), fetch_list=[loss])[0])
+            of_step = test_programs[step % 2]
+            tested.append(executor.run(of_step, feed=batch(0, 0), fetch_list=[loss.name])[0])
     values = {}
     if mode == "sync":
         (weight,) = executor.run(program, feed=batch(STEPS, trainer), fetch_list=["hidden_w"])

@@ -20,9 +20,9 @@ import epl
 import mpi
 from epl import fluid
 from epl.fluid.dispatchers import Block
-from epl.fluid.pservers import deadline
 from epl.fluid.transpiler import HashName, PSDispatcher, RoundRobin
 from epl.processes import group
+from epl.servers import roles
 from over_processes.launching import environment_of
 
 PROGRAM = str(Path(__file__).with_name("fluid_served.py"))
@@ -33,6 +33,7 @@ ENDPOINTS = "127.0.0.1:6174,127.0.0.1:6175"
 def _joins_anew(monkeypatch: pytest.MonkeyPatch) -> None:
     """What transpile says of this process is of one test."""
     monkeypatch.setattr(group, "_alone", False)
+    monkeypatch.setattr(roles, "_assigned", None)
 
 
 def free_endpoints(count: int) -> str:
@@ -137,9 +138,6 @@ def test_no_server_is_awaited_longer_than_the_deadline(tmp_path: Path) -> None:
     assert wait([child]) == [1]
     expected = f"ProcessError: server 0 ({endpoint}) does not listen after 300 ms (FLAGS_rpc_deadline)"
     assert expected in (tmp_path / "said").read_text()
-    assert deadline({}) == 180_000
-    with pytest.raises(epl.ConfigError, match=r'FLAGS_rpc_deadline .* milliseconds, found "3 s"'):
-        deadline({"FLAGS_rpc_deadline": "3 s"})
 
 
 @pytest.fixture
@@ -215,6 +213,24 @@ def test_dispatchers_go_on_until_they_are_reset() -> None:
     assert HashName(["a:1", "b:1", "c:1"]).dispatch(blocks) == ["b:1", "a:1"]
     with pytest.raises(AssertionError, match="HashName needs at least 1 address of a server, found none"):
         HashName([])
+
+
+def test_a_server_may_have_nothing(program: Any) -> None:
+    """As case 60: one parameter that is not cut."""
+    with fluid.program_guard(fluid.Program(), fluid.Program()):
+        made = fluid.layers.fc(fluid.layers.data("x", [1000]), 10, param_attr="only", bias_attr=False)
+        assert blocks(transpiled(fluid.layers.mean(made), slice_var_up=False)) == [{"only": [1000, 10]}, {}]
+
+
+def test_servers_have_the_same_blocks_without_sync(program: Any) -> None:
+    """As case 61."""
+    made = transpiled(program, sync_mode=False)
+    assert blocks(made) == [{"fc_b": [1000], "fc_w.block1": [500, 1000]}, {"fc_w.block0": [500, 1000]}]
+
+
+def test_workers_are_those_of_the_script(program: Any) -> None:
+    transpiled(program)
+    assert (epl.workers.number, epl.workers.count) == (0, 2)
 
 
 def test_states_are_cut_with_their_parameters(program: Any) -> None:

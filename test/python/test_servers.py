@@ -18,8 +18,10 @@ import pytest
 
 import epl
 import mpi
+from epl import runtime
 from epl.servers.compiling import compile_server, options_of
 from epl.servers.credentials import stream_options
+from epl.servers.deadline import deadline
 from epl.servers.geo import exchange
 from epl.servers.job import Job
 from epl.servers.serving import thread_options
@@ -396,6 +398,27 @@ def test_what_says_the_secret_is_checked(tmp_path: Path) -> None:
         stream_options({"EPL_SERVERS_TOKEN_FILE": str(tmp_path / "empty")})
     with pytest.raises(epl.ConfigError, match=r'EPL_SERVERS_INSECURE .* must be 0 or 1, found "yes"'):
         stream_options({"EPL_SERVERS_INSECURE": "yes"})
+
+
+def test_nobody_is_awaited_longer_than_the_deadline() -> None:
+    one = {"TRAINING_ROLE": "TRAINER", "PADDLE_TRAINERS_NUM": "1", "PADDLE_TRAINER_ID": "0"}
+    address = f"127.0.0.1:{_free_port()}"
+    environment = environment_of(
+        PYTHONPATH=os.pathsep.join(sys.path),
+        PADDLE_PSERVERS_IP_PORT_LIST=address,
+        FLAGS_rpc_deadline="700",
+        **one,
+    )
+    command = [sys.executable, PROGRAM, "regress", "sync", "3"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert f"ProcessError: server 0 ({address}) has not been there for 0.7 s" in done.stderr, said(done)
+    command = [str(runtime.program("epl-server")), "--listen", "127.0.0.1:0"]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "server 0: worker 0 has not come for 0.7 s" in done.stderr, said(done)
+    assert deadline({}) == 180_000
+    with pytest.raises(epl.ConfigError, match=r'FLAGS_rpc_deadline .* milliseconds, found "3 s"'):
+        deadline({"FLAGS_rpc_deadline": "3 s"})
 
 
 def test_threads_of_a_server_are_those_that_fluid_says() -> None:

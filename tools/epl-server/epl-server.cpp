@@ -89,6 +89,10 @@ int main(int argc, char **argv) {
   app.add_option("--stream-threads", options.streamThreads, "that move frames")
       ->check(CLI::Range(1, 1024))
       ->capture_default_str();
+  app.add_option("--deadline", server.timing.arrival, "milliseconds that a worker has to come")
+      ->check(CLI::Range(1, 999'999'999))
+      ->capture_default_str()
+      ->envname("FLAGS_rpc_deadline");
   app.add_option("--token-file", options.tokenFile, "a file whose first line is the secret of the job")
       ->envname("EPL_SERVERS_TOKEN_FILE");
   app.add_option("--tls-certificate", server.streams.certificate, "the server's certificate, PEM")

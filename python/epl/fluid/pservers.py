@@ -19,7 +19,7 @@ import re
 import socket
 import time
 import weakref
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,12 +31,12 @@ from epl.fluid.dispatchers import Block, dispatch, dispatcher_class
 from epl.fluid.transpiler_config import DistributeTranspilerConfig
 from epl.paddle.description import OPTIMIZE, Op
 from epl.paddle.program import Program
+from epl.servers.deadline import deadline
 from epl.servers.roles import Role, checked_addresses, read_role
 from epl.servers.strategy import AssignedServers
 
 _GRADIENT, _RATE = "Grad", "LearningRate"
 _OF_WHOLE = frozenset({"lamb", "lars_momentum"})  # read the length of the whole parameter: it is not cut
-_DEADLINE, _DEFAULT_DEADLINE = "FLAGS_rpc_deadline", "180000"  # Fluid's
 _CONNECT_SECONDS, _PAUSE_SECONDS = 2.0, 0.2
 
 
@@ -232,16 +232,6 @@ def _check_environment(role: Role) -> None:
 
 def _describe(role: Role) -> str:
     return f"trainer {role.number} of {role.workers} with the servers {','.join(role.servers)}"
-
-
-def deadline(environ: Mapping[str, str]) -> int:
-    """How many milliseconds a trainer waits for servers. Raises ConfigError for what is no such number."""
-    text = environ.get(_DEADLINE, "") or _DEFAULT_DEADLINE
-    if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < 1:
-        raise ConfigError(
-            f'{_DEADLINE} in the environment must be an integer of at least 1, milliseconds, found "{text}"'
-        )
-    return int(text)
 
 
 def wait_for_servers(servers: Sequence[str]) -> None:

@@ -20,6 +20,7 @@ from epl.errors import Error, ProcessError
 from epl.processes.exits import Exits
 from epl.servers import gathering
 from epl.servers.credentials import stream_options
+from epl.servers.deadline import deadline
 from epl.servers.guarded import guarded
 from epl.servers.job import Job
 from epl.servers.roles import Role
@@ -39,6 +40,7 @@ class Connection:
           first_values: what worker 0 gives the servers.
 
         Raises:
+          ConfigError: for variables of the environment that do not fit.
           ProcessError: if a server does not come, or has another job.
         """
         module = runtime.module()
@@ -48,7 +50,14 @@ class Connection:
         servers = list(role.servers) if role else module.LocalServers(_LOCAL_SERVERS, threads)
         values = dict(first_values()) if number == 0 else None
         self._worker = guarded(
-            module.ServersWorker, job.job, number, time.time_ns(), servers, values, stream_options(os.environ)
+            module.ServersWorker,
+            job.job,
+            number,
+            time.time_ns(),
+            servers,
+            values,
+            stream_options(os.environ),
+            deadline(os.environ),
         )
         self._is_open = True
         self.step: int = guarded(self._worker.begin)

@@ -12,6 +12,7 @@ import time
 
 from epl import runtime
 from epl.servers.credentials import stream_options
+from epl.servers.deadline import deadline
 from epl.servers.guarded import guarded
 from epl.servers.roles import Role
 
@@ -32,6 +33,7 @@ class Gathering:
             role.workers,
             time.time_ns(),
             stream_options(os.environ),
+            deadline(os.environ),
         )
         self._process = os.getpid()
         atexit.register(self.leave)
