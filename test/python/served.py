@@ -6,6 +6,7 @@ import os
 import signal
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -273,14 +274,25 @@ def restore(folder: str) -> None:
     print(f"at {checkpoints.latest}: {[float(np.asarray(leaf).sum()) for leaf in jax.tree.leaves(restored)]}")
 
 
+def _process_of_server(number: str) -> int:
+    """A server that the launcher of this process has started."""
+    launcher = os.getppid()
+    for child in Path(f"/proc/{launcher}/task/{launcher}/children").read_text().split():
+        command = Path(f"/proc/{child}/cmdline").read_text().split("\0")
+        if command[0].endswith("epl-server") and command[command.index("--number") + 1] == number:
+            return int(child)
+    raise LookupError(f"the launcher {launcher} has no server {number}")
+
+
 def fail(how: str, who: str, mode: str = "sync", steps: str = "400") -> None:
-    """Trains; one of the workers ends in step 20, one way or another."""
+    """Trains; a worker, or (`server NUMBER`) a server, ends in step 20, one way or another."""
+    kind, _, number = who.rpartition(" ")
 
     def during(step: int) -> None:
-        if step != 20 or int(who) != WORKER:
+        if step != 20 or int(number if not kind else 0) != WORKER:
             return
         if how in ("SIGKILL", "SIGSTOP"):
-            os.kill(os.getpid(), getattr(signal, how))
+            os.kill(_process_of_server(number) if kind else os.getpid(), getattr(signal, how))
         if how == "raise":
             raise ValueError("the data are bad")
         if how == "exit":
