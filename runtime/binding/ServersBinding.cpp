@@ -226,13 +226,13 @@ ServersGather *makeGather(ServersGather *self, const std::string &address, uint3
       ServersGather(std::make_unique<ps::Gather>(ps::openStreamTransport(), options, streams, checkSignals));
 }
 
-nb::list share(ServersGather &self, const std::string &what, const nb::bytes &content) {
+nb::list share(ServersGather &self, const std::string &what, const nb::bytes &content, int32_t from) {
   auto *data = reinterpret_cast<const std::byte *>(content.data());
   std::vector<std::byte> bytes(data, data + content.size());
   std::vector<std::vector<std::byte>> shared;
   {
     nb::gil_scoped_release unlocked;
-    shared = self.gather->share(what, std::move(bytes));
+    shared = self.gather->share(what, std::move(bytes), from);
   }
   nb::list list;
   for (const std::vector<std::byte> &each : shared)
@@ -357,8 +357,10 @@ void bindServers(nb::module_ &module) {
           "begin", [](ServersGather &self) { return self.gather->begin(); },
           nb::call_guard<nb::gil_scoped_release>(),
           "How many rounds were over when this worker came; waits for server 0.")
-      .def("share", &share, "what"_a, "content"_a,
-           "What all workers give, as bytes, in their order; `what` it is for, all say alike.")
+      .def("share", &share, "what"_a, "content"_a, "from"_a = -1,
+           "What all workers give, as bytes, in their order; `what` it is for, all say alike. With `from`, "
+           "what\n"
+           "that worker gives, without waiting for others.")
       .def(
           "leave", [](ServersGather &self) { self.gather->leave(); },
           nb::call_guard<nb::gil_scoped_release>(), "Takes no part any more.");

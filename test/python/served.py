@@ -15,6 +15,8 @@ import numpy as np
 import optax
 
 import epl
+from epl import compile as compile_module
+from epl import runtime
 
 WORKER = int(os.environ.get("PADDLE_TRAINER_ID", "0"))
 WORKERS = int(os.environ.get("PADDLE_TRAINERS_NUM", "1"))
@@ -330,6 +332,30 @@ def add_up(how: str = "", who: str = "") -> None:
     large = np.full(1 << 20, WORKER, np.int64)
     assert (workers.sum(large) == WORKERS * (WORKERS - 1) // 2).all()
     print(f"worker {WORKER} has the sums")
+
+
+def compile_once(how: str = "") -> None:
+    """Trains, and says how many plans this process has compiled; in one worker on another CPU."""
+    if how == "other" and WORKER == 1:
+        runtime.module().limit_cpu("x86-64-v2")
+        os.environ["EPL_CPU"] = "x86-64-v2"
+    epl.init("cpu:1")
+    compiled: list[str] = []
+    run = compile_module.compile_plan
+
+    def counted(text: str, options: Any, name: str) -> bytes:
+        compiled.append(name)
+        return run(text, options, name)
+
+    compile_module.compile_plan = counted
+    _, step = make_exact(epl.ParameterServer())
+    params, moment = exact_params(), jax.tree.map(np.zeros_like, exact_params())
+    x = integers(4)
+    for k in range(3):
+        params, moment, _ = step(params, moment, batch_of(k, WORKER, x))
+    rows = 4 if WORKER == 1 else ROWS  # worker 1 has a short last batch, whose plan is its own
+    params, moment, _ = step(params, moment, batch_of(3, WORKER, x)[:rows])
+    print(f"worker {WORKER} has compiled {len(compiled)} of its plans")
 
 
 def keep() -> None:

@@ -19,7 +19,7 @@ import pytest
 import epl
 import mpi
 from epl import runtime
-from epl.servers.compiling import compile_server, options_of
+from epl.servers.compiling import compile_server, options_of, server_level
 from epl.servers.credentials import stream_options
 from epl.servers.deadline import deadline
 from epl.servers.geo import exchange
@@ -138,7 +138,7 @@ def test_delay_is_compensated(tmp_path: Path) -> None:
         step, state="w", batch="x", devices="cpu:1", strategy=epl.ParameterServer(mode="dc_asgd")
     ).lower(np.ones(2, np.float32), np.ones((4, 2), np.float32))
     cut = options_of(lowered.strategy, 1)
-    plans = compile_server(lowered.program.text, "step", cut, ["apply0"])
+    plans = compile_server(lowered.program.text, "step", cut, ["apply0"], server_level())
     (tmp_path / "apply.eplan").write_bytes(plans["apply0"])
     apply = epl.load(tmp_path / "apply.eplan", devices="cpu:1")
     w, gradient, backup = (np.float32(each) for each in ([1, 1], [2, 2], [1.5, 1]))
@@ -196,6 +196,21 @@ def test_workers_that_differ_are_told() -> None:
         assert re.search(f"{line}.*worker 1 has manifest .* do all run the same script", said(done)), said(
             done
         )
+
+
+def counted(done: subprocess.CompletedProcess[str]) -> list[int]:
+    """How many plans each worker has compiled."""
+    assert done.returncode == 0, said(done)
+    found = [re.search(rf"worker {n} has compiled (\d) of its plans", done.stdout) for n in range(3)]
+    return [int(each[1]) if each else -1 for each in found]
+
+
+def test_worker_0_compiles_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But what one of them alone has, and what is for another CPU."""
+    monkeypatch.setenv("EPL_CACHE_DIR", "")
+    assert counted(run(2, 3, "compile_once")) == [1, 1, 0]
+    if runtime.module().cpu_level() in ("x86-64-v3", "x86-64-v4"):
+        assert counted(run(2, 3, "compile_once", "other")) == [1, 2, 0]
 
 
 def test_workers_add_up() -> None:

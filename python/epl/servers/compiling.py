@@ -16,14 +16,21 @@ from epl.servers.strategy import ParameterServer
 _LEVELS = ("x86-64", "x86-64-v2", "x86-64-v3")
 
 
-def server_options() -> tuple[str, ...]:
-    """What servers' plans are compiled for: one device of a CPU that all servers, and all workers, have.
+def server_level() -> str:
+    """A level of CPUs that this one has, for plans of servers.
 
-    Workers compile the same bytes so, whose hash is a part of the job's name. Updates wait for memory, so
-    that wider vectors would gain little.
+    Updates wait for memory, so that wider vectors would gain little.
     """
     level = runtime.module().cpu_level()
-    return ("--devices=cpu:1", f"--cpu={level if level in _LEVELS else _LEVELS[-1]}")
+    return level if level in _LEVELS else _LEVELS[-1]
+
+
+def server_options(level: str) -> tuple[str, ...]:
+    """What servers' plans are compiled for: one device of a CPU of a level, which all servers have.
+
+    Workers compile the same bytes so, whose hash is a part of the job's name.
+    """
+    return ("--devices=cpu:1", f"--cpu={level}")
 
 
 def options_of(strategy: ParameterServer, servers: int) -> tuple[str, ...]:
@@ -54,9 +61,15 @@ def compile_worker(text: str, devices: str, name: str, more: Sequence[str]) -> A
     return load_or_compile(text, devices, name, (*more, "--role=worker"))
 
 
-def compile_server(text: str, name: str, cut: Sequence[str], programs: Sequence[str]) -> dict[str, bytes]:
-    """The plan files of programs of servers, by their names; arguments and errors as in `describe`."""
-    options = (*server_options(), "--role=server", *cut)
+def compile_server(
+    text: str, name: str, cut: Sequence[str], programs: Sequence[str], level: str
+) -> dict[str, bytes]:
+    """The plan files of programs of servers, by their names; other arguments and errors as in `describe`.
+
+    Args:
+      level: of the servers' CPUs.
+    """
+    options = (*server_options(level), "--role=server", *cut)
     cache = plan_cache()
     keys = {program: plan_key(text, [*options, f"--program={program}"]) for program in programs}
     found = {program: cache.load(key, bytes) for program, key in keys.items()} if cache else {}

@@ -38,17 +38,23 @@ class Gathering:
         self._process = os.getpid()
         atexit.register(self.leave)
 
-    def share(self, what: str, content: bytes) -> list[bytes]:
+    @property
+    def is_late(self) -> bool:
+        """Whether this worker was started again, behind rounds that others have had; errors as of `share`."""
+        return bool(guarded(self._gather.begin))
+
+    def share(self, what: str, content: bytes, sender: int = -1) -> list[bytes]:
         """What each worker gives, in the order of their numbers.
 
         Args:
           what: it is for; all say the same.
+          sender: a worker whose content alone is wanted: nothing is waited for but that.
 
         Raises:
           ProcessError: names a worker that has ended, is lost, or is at something else; if server 0 is lost.
         """
         guarded(self._gather.begin)
-        shared: list[bytes] = guarded(self._gather.share, what, content)
+        shared: list[bytes] = guarded(self._gather.share, what, content, sender)
         return shared
 
     def leave(self) -> None:

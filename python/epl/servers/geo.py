@@ -21,7 +21,7 @@ import numpy as np
 
 from epl.array import Array
 from epl.calling import signless, to_host
-from epl.compile import load_or_compile, plan_bytes
+from epl.compile import plan_bytes
 from epl.errors import ArgumentError
 from epl.servers.compiling import server_options
 from epl.servers.connection import Connection, connect
@@ -54,20 +54,18 @@ def additions(roles: Any) -> Any:
     return {**roles, "groups": groups, "programs": list(programs)}
 
 
-def compile_additions(roles: Any) -> dict[str, bytes]:
-    """The plan files by which servers add differences, for `additions`, by their names."""
-    options = server_options()
+def compile_additions(roles: Any, level: str) -> dict[str, bytes]:
+    """The plan files by which servers of a level of CPUs add differences, for `additions`, by their names."""
+    options = server_options(level)
     return {name: plan_bytes(_ADD.format(type=name), options, "add") for name in roles["programs"]}
 
 
 class GeoStep(Compiled):
     """A whole step as a worker runs it, which exchanges differences with the servers every so many steps."""
 
-    def __init__(self, lowered: Lowered, job: Job, roles: Any, role: Role | None) -> None:
-        """Compiles the step; `roles` as `additions` gives them. Errors as `Lowered.compile`."""
-        options = (*lowered.options, *lowered.precision.options)
-        text, name = lowered.program.text, lowered.signature.name
-        super().__init__(load_or_compile(text, lowered.devices, name, options), lowered)
+    def __init__(self, lowered: Lowered, job: Job, roles: Any, role: Role | None, plan: Any) -> None:
+        """The whole step's plan with the servers; `roles` as `additions` gives them."""
+        super().__init__(plan, lowered)
         self._job = job
         self._role = role
         self._workers = role.workers if role else 1

@@ -18,12 +18,14 @@ import numpy as np
 
 from epl.array import Array
 from epl.calling import signless_dtype, to_host
+from epl.compile import load_or_compile
 from epl.errors import ArgumentError, StepError
 from epl.executable import Executable
 from epl.servers import compiling, geo
 from epl.servers.buffers import FetchedBuffer, ServedBuffer
 from epl.servers.connection import Connection, connect
 from epl.servers.job import DTYPES, PARAMETER, Job, pushes_of
+from epl.servers.sharing import Plans, compile_for_all
 from epl.servers.strategy import ParameterServer, role_of
 from epl.stages import Compiled, Lowered
 
@@ -39,32 +41,43 @@ class ServedLowered(Lowered):
             return super()._compile(reference=True)
         served = Served(self)
         if self.strategy.mode == "geo":
-            return geo.GeoStep(self, served.job, served.roles, served.role)
+            return geo.GeoStep(self, served.job, served.roles, served.role, served.plan)
         return ServedStep(self, served)
 
 
 class Served:
-    """What servers hold of a step, and do with it."""
+    """What servers hold of a step, and do with it, and the plan of a worker."""
 
     def __init__(self, lowered: ServedLowered) -> None:
-        """Has the compiler deal the step out.
+        """Has the compiler deal the step out, and worker 0 compile it for all.
 
         Raises:
-          CompileError: with the user's source line, if the step cannot be dealt out.
+          CompileError: with the user's source line, if the step cannot be dealt out or does not compile.
           UnsupportedError: for what is not there yet.
         """
         strategy, name, text = lowered.strategy, lowered.signature.name, lowered.program.text
         self.role = role = role_of(strategy)
         servers, workers = (len(role.servers), role.workers) if role else (1, 1)
         cut = compiling.options_of(strategy, servers)
-        self.options = (*lowered.options, *lowered.precision.options)
-        self.roles = compiling.describe(text, lowered.devices, name, cut, self.options)
-        if strategy.mode == "geo":
+        more = (*lowered.options, *lowered.precision.options)
+        self.roles = compiling.describe(text, lowered.devices, name, cut, more)
+        is_geo = strategy.mode == "geo"
+        if is_geo:
             self.roles = geo.additions(self.roles)
-            plans = geo.compile_additions(self.roles)
-        else:
-            plans = compiling.compile_server(text, name, cut, self.roles["programs"])
-        self.job = Job(self.roles, strategy, servers, workers, plans)
+
+        def compile_here(level: str) -> Plans:
+            if is_geo:
+                additions = geo.compile_additions(self.roles, level)
+                return Plans(additions, load_or_compile(text, lowered.devices, name, more))
+            return Plans(
+                compiling.compile_server(text, name, cut, self.roles["programs"], level),
+                compiling.compile_worker(text, lowered.devices, name, more),
+            )
+
+        key = (strategy.mode, lowered.devices, *cut, *more)
+        plans = compile_for_all(role, text, key, name, compile_here)
+        self.plan = plans.worker
+        self.job = Job(self.roles, strategy, servers, workers, plans.servers)
 
 
 class ServedStep(Compiled):
@@ -75,11 +88,7 @@ class ServedStep(Compiled):
     """
 
     def __init__(self, lowered: ServedLowered, served: Served) -> None:
-        """Compiles the worker's plan.
-
-        Raises:
-          CompileError: with the user's source line, if the step does not compile.
-        """
+        """A step of such servers."""
         self._job, self._roles, self._role = served.job, served.roles, served.role
         worker = self._roles["worker"]
         numbers = [argument["argument"] for argument in worker["arguments"]]
@@ -87,9 +96,7 @@ class ServedStep(Compiled):
         constants = [lowered.program.hidden[number] for number in closed]
         Executable.__init__(
             self,
-            compiling.compile_worker(
-                lowered.program.text, lowered.devices, lowered.signature.name, served.options
-            ),
+            served.plan,
             lowered.devices,
             lowered.signature.name,
             constants,

@@ -35,10 +35,11 @@ public:
     return *logic.first();
   }
 
-  std::vector<std::vector<std::byte>> share(const std::string &what, std::vector<std::byte> bytes) {
+  std::vector<std::vector<std::byte>> share(const std::string &what, std::vector<std::byte> bytes,
+                                            int32_t from) {
     std::unique_lock lock(mutex);
     await(lock, [&] { return logic.first() && !logic.isOpen(); }); // of a wait that was interrupted
-    perform(logic.share(what, std::make_shared<const std::vector<std::byte>>(std::move(bytes))));
+    perform(logic.share(what, std::make_shared<const std::vector<std::byte>>(std::move(bytes)), from));
     await(lock, [&] { return !logic.isOpen(); });
     return logic.results();
   }
@@ -115,8 +116,9 @@ Gather::Gather(std::shared_ptr<StreamTransport> transport, const GatherOptions &
 Gather::~Gather() = default;
 
 uint64_t Gather::begin() { return driver->begin(); }
-std::vector<std::vector<std::byte>> Gather::share(const std::string &what, std::vector<std::byte> bytes) {
-  return driver->share(what, std::move(bytes));
+std::vector<std::vector<std::byte>> Gather::share(const std::string &what, std::vector<std::byte> bytes,
+                                                  int32_t from) {
+  return driver->share(what, std::move(bytes), from);
 }
 void Gather::leave() { driver->leave(); }
 

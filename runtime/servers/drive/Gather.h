@@ -27,9 +27,11 @@ public:
   /// How many rounds had been over when this worker came: 0, but for who was started again. Waits for server
   /// 0.
   uint64_t begin();
-  /// What each worker has given, in their order, for `what`, of which all say the same. Throws Error if a
-  /// worker has ended, is lost or is at something else.
-  std::vector<std::vector<std::byte>> share(const std::string &what, std::vector<std::byte> bytes);
+  /// What each worker has given, in their order, for `what`, of which all say the same. With `from` it is
+  /// what that worker has given, the others' being empty, and no other one is waited for. Throws Error if a
+  /// worker that is waited for has ended or is lost, or if one is at something else.
+  std::vector<std::vector<std::byte>> share(const std::string &what, std::vector<std::byte> bytes,
+                                            int32_t from = -1);
   /// Takes no part any more, which the others are told.
   void leave();
 

@@ -43,8 +43,9 @@ GatherServer::Actions GatherServer::join(StreamId stream, const frames::JoinT &j
   }
   detach(worker);
   if (join.life > worker.life) {
+    bool isFirst = worker.presence == Presence::awaited; // what has been given so far is kept for it
     worker = Worker();
-    worker.life = join.life, worker.next = open;
+    worker.life = join.life, worker.next = isFirst ? 0 : open;
     if (auto round = rounds.find(open); round != rounds.end())
       round->second.parts[join.worker] = nullptr;
   }
@@ -95,10 +96,12 @@ std::string GatherServer::takeShare(uint32_t number, const frames::ShareT &share
                                     std::span<const std::byte> payload) {
   Worker &worker = members[number];
   bool isRepeated = share.number + 1 == worker.next;
-  if (share.number != worker.next && !isRepeated)
-    return textOf("gives to round ", share.number, ", expected ", worker.next);
+  if ((share.number != worker.next && !isRepeated) || share.number > open)
+    return textOf("gives to round ", share.number, ", expected ", std::min(worker.next, open));
   if (share.offset == 0)
     worker.coming.resize(share.total);
+  if (share.from >= int32_t(members.size()))
+    return textOf("wants what worker ", share.from, " gives, expected one below ", members.size());
   if (std::string fault =
           worker.order.accept({share.offset, payload.size()}, share.total, worker.coming.size());
       !fault.empty())
@@ -117,18 +120,29 @@ void GatherServer::give(uint32_t number, const frames::ShareT &share) {
   Worker &worker = members[number];
   uint64_t own = worker.next++;
   auto bytes = std::make_shared<const std::vector<std::byte>>(std::exchange(worker.coming, {}));
+  if (own == open)
+    rounds.try_emplace(own, Round{share.what, share.from, std::vector<SharedBytes>(members.size()), ""});
+  auto found = rounds.find(own);
+  std::string error = found == rounds.end() ? "" : differenceOf(found->second, number, share);
   if (own < open) // the others have gone on
-    return answer(worker, own);
-  Round &round = rounds[own];
-  if (round.what.empty())
-    round.what = share.what, round.parts.resize(members.size());
-  if (share.what != round.what) {
-    auto first = std::ranges::find_if(round.parts, [](const SharedBytes &part) { return part != nullptr; });
-    return fail(textOf("worker ", number, " is at ", share.what, ", worker ", first - round.parts.begin(),
-                       " at ", round.what, "; expected the same of all"));
-  }
-  round.parts[number] = std::move(bytes);
+    return error.empty() ? answer(worker, own) : tellFailure(worker, own, error);
+  if (!error.empty())
+    return fail(error);
+  found->second.parts[number] = std::move(bytes);
   settle();
+}
+
+/// That a worker gives for something else than others have; empty if it does not.
+std::string GatherServer::differenceOf(const Round &round, uint32_t number, const frames::ShareT &share) {
+  if (!round.error.empty() || (share.what == round.what && share.from == round.from))
+    return "";
+  auto first = std::ranges::find_if(round.parts, [](const SharedBytes &part) { return part != nullptr; });
+  return textOf("worker ", number, " is at ", share.what, ", worker ", first - round.parts.begin(), " at ",
+                round.what, "; expected the same of all");
+}
+
+bool GatherServer::wants(const Round &round, uint32_t number) const {
+  return round.from < 0 || uint32_t(round.from) == number;
 }
 
 /// Ends the open round if it is complete, or lacks somebody for whom nobody need wait.
@@ -137,11 +151,16 @@ void GatherServer::settle() {
   if (found == rounds.end())
     return;
   const Round &round = found->second;
-  if (std::ranges::all_of(round.parts, [](const SharedBytes &part) { return part != nullptr; }))
-    return close();
-  for (uint32_t number = 0; number < members.size(); ++number)
-    if (!round.parts[number] && !members[number].absence.empty())
+  bool isComplete = true;
+  for (uint32_t number = 0; number < members.size(); ++number) {
+    if (!wants(round, number) || round.parts[number])
+      continue;
+    if (!members[number].absence.empty())
       return fail(textOf("worker ", number, " ", members[number].absence, ": ", round.what, " awaits it"));
+    isComplete = false;
+  }
+  if (isComplete)
+    close();
 }
 
 void GatherServer::fail(const std::string &error) {
@@ -155,26 +174,31 @@ void GatherServer::close() {
   for (Worker &worker : members) {
     if (worker.next > round)
       answer(worker, round);
-    if (worker.presence == Presence::running)
+    if (worker.presence == Presence::running || worker.presence == Presence::awaited)
       least = std::min(least, worker.next);
   }
   // The last one that a worker has given to may have to be answered again.
   rounds.erase(rounds.begin(), rounds.lower_bound(least == 0 ? 0 : least - 1));
 }
 
+void GatherServer::tellFailure(Worker &worker, uint64_t round, const std::string &text) {
+  frames::ShareFailedT failed;
+  failed.number = round, failed.text = text;
+  if (worker.stream != 0)
+    actions.emplace_back(SendFrame{worker.stream, encode(failed)});
+}
+
 void GatherServer::answer(Worker &worker, uint64_t number) {
   if (worker.stream == 0)
     return;
   auto found = rounds.find(number);
-  if (found == rounds.end() || !found->second.error.empty()) {
-    frames::ShareFailedT failed;
-    failed.number = number;
-    failed.text =
-        found == rounds.end() ? "the other workers have gone on without this one" : found->second.error;
-    actions.emplace_back(SendFrame{worker.stream, encode(failed)});
-    return;
-  }
+  if (found == rounds.end())
+    return tellFailure(worker, number, "the other workers have gone on without this one");
+  if (!found->second.error.empty())
+    return tellFailure(worker, number, found->second.error);
   for (uint32_t giver = 0; giver < members.size(); ++giver) {
+    if (!wants(found->second, giver))
+      continue;
     frames::SharedT shared;
     shared.number = number, shared.worker = giver;
     actions.emplace_back(SendBytes{worker.stream, shared, found->second.parts[giver]});

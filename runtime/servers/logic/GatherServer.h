@@ -15,10 +15,10 @@
 
 namespace epl::runtime::servers {
 
-/// Collects what each worker gives to a round, and sends all of it to all of them, once all have given.
-/// Workers come on streams of their own, and need no job. A round fails, in each of its workers, if one of
-/// them has ended or is lost before it has given, or is at something else. Who is started again takes part in
-/// the round that is open then.
+/// Collects what each worker gives to a round, and sends all of it to all of them, once all have given; or
+/// what one of them has given, to who asks for it. Workers come on streams of their own, and need no job. A
+/// round fails, in each of its workers, if one of them has ended or is lost before it has given, or is at
+/// something else. Who is started again takes part in the round that is open then.
 class GatherServer {
 public:
   using Actions = std::vector<GatherAction>;
@@ -53,6 +53,7 @@ private:
   };
   struct Round {
     std::string what;
+    int32_t from = -1;              ///< whose part alone is wanted; -1: that of all
     std::vector<SharedBytes> parts; ///< by worker; null: not yet
     std::string error;
   };
@@ -64,9 +65,12 @@ private:
   void notice(Milliseconds now);
   std::string takeShare(uint32_t number, const frames::ShareT &share, std::span<const std::byte> payload);
   void give(uint32_t number, const frames::ShareT &share);
+  static std::string differenceOf(const Round &round, uint32_t number, const frames::ShareT &share);
+  bool wants(const Round &round, uint32_t number) const;
   void settle();
   void fail(const std::string &error);
   void close();
+  void tellFailure(Worker &worker, uint64_t round, const std::string &text);
   void answer(Worker &worker, uint64_t round);
   void lose(uint32_t number, Presence presence, const std::string &absence);
 

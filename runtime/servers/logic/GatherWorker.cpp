@@ -61,8 +61,8 @@ std::string GatherWorker::takeFrame(const Message &message, std::span<const std:
 std::string GatherWorker::takePart(const frames::SharedT &shared, std::span<const std::byte> payload) {
   if (!isOpen() || shared.number + 1 != next)
     return "";
-  if (shared.worker >= options.workers)
-    return textOf("has sent what worker ", shared.worker, " has given, expected one below ", options.workers);
+  if (shared.worker >= options.workers || (from >= 0 && int32_t(shared.worker) != from))
+    return textOf("has sent what worker ", shared.worker, " has given, which is not wanted");
   Part &part = parts[shared.worker];
   if (part.order.complete())
     return "";
@@ -76,12 +76,12 @@ std::string GatherWorker::takePart(const frames::SharedT &shared, std::span<cons
   return "";
 }
 
-GatherWorker::Actions GatherWorker::share(const std::string &text, SharedBytes bytes) {
+GatherWorker::Actions GatherWorker::share(const std::string &text, SharedBytes bytes, int32_t only) {
   if (!ended.empty())
     return {};
   if (!begun || isOpen())
     throw Error(begun ? "an all-gather of this worker is not over yet" : "this worker has not joined yet");
-  giving = std::move(bytes), what = text;
+  giving = std::move(bytes), what = text, from = only;
   fault.clear(), whole = 0;
   parts.assign(options.workers, {});
   ++next;
@@ -92,7 +92,7 @@ GatherWorker::Actions GatherWorker::share(const std::string &text, SharedBytes b
 
 void GatherWorker::give() {
   frames::ShareT share;
-  share.number = next - 1, share.what = what;
+  share.number = next - 1, share.what = what, share.from = from;
   actions.emplace_back(SendBytes{link.stream(), share, giving});
 }
 

@@ -38,16 +38,18 @@ public:
   /// To be called at once, and some times within each Timing::heartbeat.
   Actions tick(Milliseconds now);
 
-  /// Gives bytes to the next round, for what all workers must say alike. The round before is over.
-  Actions share(const std::string &what, SharedBytes bytes);
+  /// Gives bytes to the next round, for what all workers must say alike. The round before is over. With
+  /// `from` it wants what that worker gives alone, and does not wait for the others.
+  Actions share(const std::string &what, SharedBytes bytes, int32_t from = -1);
   /// Gives to no further round.
   Actions leave();
 
   /// The first round of this worker, once the server has said it.
   std::optional<uint64_t> first() const { return begun; }
   /// Whether the last round is neither complete nor has failed.
-  bool isOpen() const { return giving && fault.empty() && whole < options.workers; }
-  /// What the workers have given to the last round, in their order. Throws Error if it has failed.
+  bool isOpen() const { return giving && fault.empty() && whole < (from < 0 ? options.workers : 1); }
+  /// What the workers have given to the last round, in their order; empty of those that are not wanted.
+  /// Throws Error if it has failed.
   std::vector<std::vector<std::byte>> results() const;
   /// Why nothing can be shared any more; empty if it can.
   const std::string &error() const { return ended; }
@@ -74,6 +76,7 @@ private:
   uint64_t next = 0;  ///< round
   SharedBytes giving; ///< to the last round
   std::string what;
+  int32_t from = -1;
   std::vector<Part> parts; ///< of the last round
   uint32_t whole = 0;      ///< how many have come
   std::string fault;       ///< of the last round

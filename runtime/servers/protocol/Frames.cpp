@@ -81,6 +81,8 @@ struct Faults {
   }
   std::string operator()(const frames::ShareT &share) const {
     std::string fault = text(share.what, maxWhatBytes);
+    if (share.from < -1 || share.from >= int32_t(maxProcesses))
+      fault = "wants what worker " + std::to_string(share.from) + " gives";
     return fault.empty() ? shared(share.offset, share.total) : fault;
   }
   std::string operator()(const frames::SharedT &piece) const { return shared(piece.offset, piece.total); }

@@ -88,6 +88,7 @@ public:
   }
 
   std::function<std::string(uint64_t round)> what = [](uint64_t) { return "a sum"; };
+  std::function<int32_t(uint64_t round)> from = [](uint64_t) { return -1; };
   std::vector<std::string> came; ///< of each round: what all have given, or the error
   bool isOver() const { return came.size() == rounds || !logic.error().empty(); }
   const std::string &error() const { return logic.error(); }
@@ -126,7 +127,8 @@ private:
       std::string text = std::to_string(number) + "/" + std::to_string(*logic.first() + came.size());
       std::vector<std::byte> bytes(text.size());
       std::ranges::transform(text, bytes.begin(), [](char c) { return std::byte(c); });
-      act(logic.share(what(came.size()), std::make_shared<const std::vector<std::byte>>(bytes)));
+      act(logic.share(what(came.size()), std::make_shared<const std::vector<std::byte>>(bytes),
+                      from(came.size())));
     });
   }
 
@@ -134,7 +136,7 @@ private:
     std::string all;
     try {
       for (const std::vector<std::byte> &each : logic.results()) {
-        all += all.empty() ? "" : " ";
+        all += all.empty() || each.empty() ? "" : " ";
         for (std::byte byte : each)
           all += char(byte);
       }
@@ -234,6 +236,45 @@ TEST(Gather, FailsForAWorkerThatDoesNotCome) {
   Sharer worker(network, server, 0, 2, 1);
   network.run(200'000, [&] { return worker.isOver(); });
   EXPECT_THAT(worker.came, ElementsAre("worker 1 has not come for 180 s: a sum awaits it"));
+}
+
+/// Who comes later has it, too, and the rounds behind it.
+TEST(Gather, WaitsForNobodyButWhoIsAskedFor) {
+  Network network(1, 0, 50);
+  Server server(network);
+  auto from = [](uint64_t round) { return round == 0 ? 0 : -1; };
+  Sharer first(network, server, 0, 3, 2), second(network, server, 1, 3, 2);
+  first.from = second.from = from;
+  network.run(20'000, [] { return false; });
+  EXPECT_THAT(first.came, ElementsAre("0/0"));
+  EXPECT_THAT(second.came, ElementsAre("0/0"));
+  Sharer third(network, server, 2, 3, 2);
+  third.from = from;
+  network.run(40'000, [&] { return first.isOver() && second.isOver() && third.isOver(); });
+  for (const Sharer *worker : {&first, &second, &third})
+    EXPECT_THAT(worker->came, ElementsAre("0/0", "0/1 1/1 2/1"));
+}
+
+TEST(Gather, TellsWhoComesLaterThatOthersWereAtSomethingElse) {
+  Network network(1, 0, 50);
+  Server server(network);
+  Sharer first(network, server, 0, 2, 1);
+  first.from = [](uint64_t) { return 0; };
+  network.run(20'000, [&] { return first.isOver(); });
+  ASSERT_THAT(first.came, ElementsAre("0/0"));
+  Sharer second(network, server, 1, 2, 1);
+  second.what = [](uint64_t) { return "a mean"; };
+  network.run(40'000, [&] { return second.isOver(); });
+  EXPECT_THAT(second.came, ElementsAre("worker 1 is at a mean, worker 0 at a sum; expected the same of all"));
+}
+
+TEST(Gather, FailsForTheOneThatIsAskedFor) {
+  Job job(1, 3, 1);
+  for (const auto &worker : job.workers)
+    worker->from = [](uint64_t) { return 2; };
+  job.network.kill(*job.workers[2], /*silently=*/true);
+  ASSERT_TRUE(job.run({0, 1}));
+  EXPECT_THAT(job.workers[0]->came, ElementsAre("worker 2 has been silent for 3 s: a sum awaits it"));
 }
 
 TEST(Gather, IsForOneThing) {

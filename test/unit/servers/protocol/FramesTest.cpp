@@ -103,6 +103,7 @@ TEST(Frames, AreFoundAtFault) {
       {changed<JoinT>([](JoinT &m) { m.worker = 2; }), 0, "(Join) is from worker 2 of 2"},
       {changed<ShareT>([](ShareT &m) { m.total = maxSharedBytes + 1; }), 8,
        "(Share) is of 1073741825 bytes, expected at most 1073741824"},
+      {changed<ShareT>([](ShareT &m) { m.from = -2; }), 8, "(Share) wants what worker -2 gives"},
       {changed<SharedT>([](SharedT &) {}), 9, "(Shared) has 9 bytes from 16 on of 24"},
       {changed<ShareFailedT>([](ShareFailedT &) {}), 1,
        "(ShareFailed) has a payload of 1 bytes, expected none"},

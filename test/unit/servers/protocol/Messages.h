@@ -47,7 +47,7 @@ inline std::vector<Example> exampleMessages() {
   JoinedT joined;
   joined.first = 6;
   ShareT share;
-  share.number = 6, share.what = "a sum", share.offset = 8, share.total = 24;
+  share.number = 6, share.what = "a sum", share.from = 1, share.offset = 8, share.total = 24;
   SharedT shared;
   shared.number = 6, shared.worker = 1, shared.offset = 16, shared.total = 24;
   ShareFailedT failed;

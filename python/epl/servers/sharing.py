@@ -1,0 +1,95 @@
+"""Worker 0 compiles for all: the others take its plans of the first step, where theirs would be the same.
+
+They say what the plans depend on (program, options, compiler, CPU) by one key. A worker with another one, on
+another kind of machine or with batches of another size, compiles for itself, and for servers of the level of
+CPUs that worker 0 says; whether that is the same job, the servers tell by the manifest. Later steps, such as
+one for a shorter last batch, may be those of one worker alone, and are compiled by each that has them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from epl import runtime
+from epl.cache import plan_key
+from epl.errors import ProcessError
+from epl.servers.compiling import server_level
+from epl.servers.gathering import gathering_of
+from epl.servers.roles import Role
+
+_LENGTH_BYTES = 8
+
+
+class Plans(NamedTuple):
+    """The plan files of servers, by the names of their programs, and a worker's plan."""
+
+    servers: dict[str, bytes]
+    worker: Any
+
+
+_level = ""  # of servers' CPUs, once workers have agreed
+
+
+def compile_for_all(
+    role: Role | None, text: str, options: Sequence[str], name: str, compile_here: Callable[[str], Plans]
+) -> Plans:
+    """The plans of a step.
+
+    Args:
+      role: what this process is; None if it is alone.
+      text: the step as MLIR text.
+      options: of the compiler, all of them.
+      name: of the step.
+      compile_here: compiles for servers of a level of CPUs, or finds the plans in the cache.
+
+    Raises:
+      Error: what `compile_here` raises.
+    """
+    global _level
+    level = _level or server_level()
+    if role is None or role.workers == 1 or _level:
+        return compile_here(level)
+    _level = level
+    gathering = gathering_of(role)
+    if gathering.is_late:
+        return compile_here(level)
+    what, key = f"the plans of step {name}", plan_key(text, [runtime.module().cpu_level(), *options])
+    if role.number == 0:
+        made = compile_here(level)
+        gathering.share(what, _packed(key, level, made), sender=0)
+        return made
+    try:
+        found = gathering.share(what, b"", sender=0)[0]
+    except ProcessError:  # without worker 0 this one comes as far as it can, and says what it finds then
+        return compile_here(level)
+    _level, plans = _unpacked(key, found)
+    return plans or compile_here(_level)
+
+
+def _packed(key: str, level: str, plans: Plans) -> bytes:
+    """A header with the key, the level of servers' CPUs and the lengths of plans, and these."""
+    sizes = {name: len(content) for name, content in plans.servers.items()}
+    header = json.dumps({"key": key, "level": level, "servers": sizes}).encode()
+    return b"".join(
+        (
+            len(header).to_bytes(_LENGTH_BYTES, "little"),
+            header,
+            *plans.servers.values(),
+            plans.worker.to_bytes(),
+        )
+    )
+
+
+def _unpacked(key: str, content: bytes) -> tuple[str, Plans | None]:
+    """The level of servers' CPUs, and the plans if they have this key."""
+    begin = _LENGTH_BYTES + int.from_bytes(content[:_LENGTH_BYTES], "little")
+    header = json.loads(content[_LENGTH_BYTES:begin])
+    if header["key"] != key:
+        return header["level"], None
+    servers = {}
+    for name, size in header["servers"].items():
+        servers[name] = content[begin : begin + size]
+        begin += size
+    return header["level"], Plans(servers, runtime.module().Plan.from_bytes(content[begin:]))
