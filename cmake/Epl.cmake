@@ -169,8 +169,8 @@ function(epl_install_licenses)
   if(TARGET EplGrpc)
     set(grpc libabsl-dev libc-ares-dev libgrpc-dev libre2-dev libssl-dev)
   endif()
-  foreach(package ${grpc} libboost1.74-dev libcli11-dev libflatbuffers-dev libxxhash-dev libzstd-dev llvm-22-dev
-          nlohmann-json3-dev zlib1g-dev)
+  foreach(package ${grpc} libboost1.74-dev libcli11-dev libflatbuffers-dev librandom123-dev libxxhash-dev libzstd-dev
+          llvm-22-dev nlohmann-json3-dev robin-map-dev zlib1g-dev)
     install(FILES /usr/share/doc/${package}/copyright DESTINATION epl/licenses RENAME ${package}.txt)
   endforeach()
   foreach(package nanobind scipy-openblas32)

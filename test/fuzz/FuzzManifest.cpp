@@ -18,6 +18,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         if (blocks.stateBytes(block, state) >= uint64_t(1) << 49)
           std::abort();
     }
+    for (uint32_t part = blocks.size(); part < blocks.total(); ++part)
+      if (blocks.serverOf(part) >= manifest.servers || rowBytes(blocks.table(part)) == 0 ||
+          rowBytes(blocks.table(part)) >= uint64_t(1) << 25)
+        std::abort();
   } catch (const Error &) {
   }
   return 0;

@@ -28,6 +28,8 @@ void writeManifests(const std::filesystem::path &folder) {
         makeManifest({{"b", {3}}, {"w", {4, 2}}, {"scale", {}}}, {.servers = 2, .minBlockSize = 1}, mode);
     if (mode == manifest::Mode::async)
       addNumber(manifest);
+    if (mode == manifest::Mode::sync || mode == manifest::Mode::half_async)
+      addTable(manifest, "user", 4);
     writeFile(serializeManifest(manifest), folder / manifest::EnumNameMode(mode));
   }
 }

@@ -12,17 +12,22 @@
 namespace epl::runtime::servers {
 namespace {
 
+constexpr auto isAlignedShape = [](const auto *table) { return isAligned(table->shape()); };
+
 bool hasAlignedVectors(const manifest::Parameter *parameter) {
-  auto isAlignedShape = [](const auto *table) { return isAligned(table->shape()); };
   return isAlignedShape(parameter) && holdsForAll(parameter->states(), isAlignedShape) &&
          holdsForAll(parameter->pushes(), isAlignedShape) && holdsForAll(parameter->blocks(), isAlignedShape);
 }
 
+bool hasAlignedSlots(const manifest::Table *table) { return holdsForAll(table->slots(), isAlignedShape); }
+
 /// Whether all of a manifest may be read.
 bool isWellFormed(std::span<const uint8_t> bytes) {
   flatbuffers::Verifier verifier(bytes.data(), bytes.size(), /*max_depth=*/8, maxTables(bytes.size()));
-  return manifest::VerifyManifestBuffer(verifier) &&
-         holdsForAll(manifest::GetManifest(bytes.data())->parameters(), hasAlignedVectors);
+  if (!manifest::VerifyManifestBuffer(verifier))
+    return false;
+  const manifest::Manifest *read = manifest::GetManifest(bytes.data());
+  return holdsForAll(read->parameters(), hasAlignedVectors) && holdsForAll(read->tables(), hasAlignedSlots);
 }
 
 uint64_t bytesOf(std::span<const int64_t> shape, plan::ElementType type) {
@@ -31,6 +36,8 @@ uint64_t bytesOf(std::span<const int64_t> shape, plan::ElementType type) {
 
 /// Where the tensors of a push begin.
 constexpr uint64_t kPushAlignment = 64;
+
+uint64_t aligned(uint64_t bytes) { return (bytes + kPushAlignment - 1) / kPushAlignment * kPushAlignment; }
 
 std::vector<int64_t> shapeIn(const manifest::BlockT &block, std::vector<int64_t> shape, bool sliced) {
   if (sliced)
@@ -88,6 +95,21 @@ const manifest::ParameterT &BlockTable::parameter(uint32_t block) const {
   return *manifest.parameters[places[block].parameter];
 }
 
+uint32_t BlockTable::serverOf(uint32_t block) const {
+  return isPart(block) ? (block - size()) % manifest.servers : (*this)[block].server;
+}
+
+std::string BlockTable::text(uint32_t block) const {
+  return isPart(block) ? "table " + quoted(table(block).name) : "block " + quoted((*this)[block].name);
+}
+
+std::vector<uint32_t> BlockTable::allOfServer(uint32_t server) const {
+  std::vector<uint32_t> result = ofServer(server);
+  for (uint32_t table = 0; table < manifest.tables.size(); ++table)
+    result.push_back(partOf(table, server));
+  return result;
+}
+
 uint64_t BlockTable::bytes(uint32_t block) const {
   return (*this)[block].size * elementBytes(parameter(block).type);
 }
@@ -109,7 +131,7 @@ std::vector<PushPart> BlockTable::pushParts(uint32_t block) const {
     std::vector<int64_t> shape = shapeIn((*this)[block], *pushed);
     uint64_t bytes = bytesOf(shape, pushed->type);
     parts.push_back({pushed->type, shape, elementCount(shape), next, bytes});
-    next = (next + bytes + kPushAlignment - 1) / kPushAlignment * kPushAlignment;
+    next = aligned(next + bytes);
   }
   return parts;
 }
@@ -128,6 +150,30 @@ std::vector<int64_t> shapeIn(const manifest::BlockT &block, const manifest::Stat
 
 std::vector<int64_t> shapeIn(const manifest::BlockT &block, const manifest::PushedT &pushed) {
   return shapeIn(block, pushed.shape, pushed.sliced);
+}
+
+std::vector<int64_t> shapeOfRows(std::span<const int64_t> row) {
+  std::vector<int64_t> shape = {kRowsAtOnce};
+  shape.insert(shape.end(), row.begin(), row.end());
+  return shape;
+}
+
+uint64_t rowBytes(const manifest::TableT &table) { return table.dim * elementBytes(table.type); }
+
+RowsPush RowsPush::of(uint64_t rows, uint64_t rowBytes) {
+  uint64_t offset = aligned(rows * sizeof(int64_t));
+  return {rows, offset, offset + rows * rowBytes};
+}
+
+std::optional<RowsPush> RowsPush::withBytes(uint64_t bytes, uint64_t rowBytes) {
+  // Without the zeros it would be as many rows, with them it is some fewer.
+  for (uint64_t rows = bytes / (sizeof(int64_t) + rowBytes);; --rows) {
+    RowsPush push = of(rows, rowBytes);
+    if (push.bytes == bytes)
+      return push;
+    if (push.bytes < bytes || rows == 0)
+      return std::nullopt;
+  }
 }
 
 } // namespace epl::runtime::servers

@@ -7,6 +7,7 @@
 #include "runtime/servers/model/manifest_generated.h"
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,7 +15,7 @@
 namespace epl::runtime::servers {
 
 /// The version of the schema that this library writes and reads.
-inline constexpr uint32_t manifestVersion = 2;
+inline constexpr uint32_t manifestVersion = 3;
 
 /// The bytes of a manifest. Equal manifests give equal bytes; their hash (hashBytes) names the job.
 std::vector<uint8_t> serializeManifest(const manifest::ManifestT &manifest);
@@ -33,13 +34,41 @@ struct PushPart {
   uint64_t offset, bytes; ///< in the push
 };
 
-/// The blocks of all parameters of a valid manifest, numbered parameter after parameter. It keeps a reference
-/// to the manifest.
+/// How many rows of a table its plan updates at once.
+inline constexpr uint32_t kRowsAtOnce = 256;
+
+/// The blocks of all parameters of a valid manifest, numbered parameter after parameter; behind them the
+/// parts of tables, table after table, of which each server has one. It keeps a reference to the manifest.
 class BlockTable {
 public:
   explicit BlockTable(const manifest::ManifestT &manifest);
 
+  /// How many blocks parameters have.
   uint32_t size() const { return uint32_t(places.size()); }
+  /// How many blocks and parts of tables there are.
+  uint32_t total() const { return size() + uint32_t(manifest.tables.size()) * manifest.servers; }
+
+  // Of blocks and parts of tables.
+
+  bool isPart(uint32_t block) const { return block >= size(); }
+  uint32_t serverOf(uint32_t block) const;
+  /// What it is called in messages: block "w.block0", table "user".
+  std::string text(uint32_t block) const;
+  /// The blocks and parts of a server, ascending.
+  std::vector<uint32_t> allOfServer(uint32_t server) const;
+
+  // Of parts of tables.
+
+  uint32_t servers() const { return manifest.servers; }
+
+  uint32_t partOf(uint32_t table, uint32_t server) const {
+    return size() + table * manifest.servers + server;
+  }
+  uint32_t tableNumber(uint32_t part) const { return (part - size()) / manifest.servers; }
+  const manifest::TableT &table(uint32_t part) const { return *manifest.tables[tableNumber(part)]; }
+
+  // Of blocks of parameters.
+
   const manifest::BlockT &operator[](uint32_t block) const;
   const manifest::ParameterT &parameter(uint32_t block) const;
 
@@ -54,7 +83,7 @@ public:
   std::vector<PushPart> pushParts(uint32_t block) const;
   uint64_t pushBytes(uint32_t block) const { return places[block].pushBytes; }
 
-  /// The blocks of a server, ascending; it may have none.
+  /// The blocks of parameters of a server, ascending; it may have none.
   std::vector<uint32_t> ofServer(uint32_t server) const;
 
 private:
@@ -70,6 +99,24 @@ private:
 /// The shape of what a block has of a state, or of what is pushed: its rows, or all of it.
 std::vector<int64_t> shapeIn(const manifest::BlockT &block, const manifest::StateT &state);
 std::vector<int64_t> shapeIn(const manifest::BlockT &block, const manifest::PushedT &pushed);
+
+/// The shape that a plan's argument has for something of one row of that shape.
+std::vector<int64_t> shapeOfRows(std::span<const int64_t> row);
+
+/// Bytes of a row's value.
+uint64_t rowBytes(const manifest::TableT &table);
+
+/// A push of a part of a table: ids, ascending, zeros up to a multiple of 64 bytes, and the rows of their
+/// gradients in that order.
+struct RowsPush {
+  uint64_t rows;
+  uint64_t offset; ///< where the gradients begin
+  uint64_t bytes;
+
+  static RowsPush of(uint64_t rows, uint64_t rowBytes);
+  /// The one that has so many bytes; nothing if none has.
+  static std::optional<RowsPush> withBytes(uint64_t bytes, uint64_t rowBytes);
+};
 
 } // namespace epl::runtime::servers
 

@@ -6,6 +6,7 @@
 #include "runtime/servers/model/Manifest.h"
 #include "runtime/servers/model/Slices.h"
 
+#include <cmath>
 #include <map>
 #include <optional>
 #include <set>
@@ -15,6 +16,9 @@ namespace {
 
 /// Bytes of one tensor: far more than any memory, far less than what overflows.
 constexpr uint64_t maxBytes = uint64_t(1) << 48;
+/// Bytes of the value of a row, and of each of its slots: so many at once are in memory whatever they are
+/// for.
+constexpr uint64_t maxRowBytes = uint64_t(1) << 24;
 
 template <typename EnumT> bool exists(EnumT value) { return EnumT::MIN <= value && value <= EnumT::MAX; }
 
@@ -35,12 +39,20 @@ public:
     checkJob();
     for (const auto &parameter : manifest.parameters)
       checkParameter(*parameter);
+    for (const auto &table : manifest.tables)
+      checkTable(*table);
     for (uint32_t plan = 0; plan < manifest.plans.size(); ++plan)
       checkPlan(plan);
     return report.take();
   }
 
 private:
+  /// What a plan is for, by the first block, or table, that it updates.
+  struct Use {
+    std::string user, text;
+    size_t states, pushes;
+  };
+
   void checkJob() {
     if (!exists(manifest.mode))
       report.add("mode is ", int(manifest.mode), ", which does not exist");
@@ -189,18 +201,87 @@ private:
     for (const auto &pushed : parameter.pushes)
       text += std::string(", a push ") + plan::EnumNameElementType(pushed->type) +
               shapeText(shapeIn(block, *pushed));
-    Use use{block.name, text, parameter.states.size(), parameter.pushes.size()};
-    const Use &first = uses.emplace(block.plan, use).first->second;
-    if (first.text != text)
-      report.add("block ", quoted(block.name), " is ", text, ", expected ", first.text, " as block ",
-                 quoted(first.block), ", which plan ", block.plan, " updates, too");
+    addUse({"block " + quoted(block.name), text, parameter.states.size(), parameter.pushes.size()},
+           block.plan);
+  }
+
+  void addUse(const Use &use, uint32_t plan) {
+    const Use &first = uses.emplace(plan, use).first->second;
+    if (first.text != use.text)
+      report.add(use.user, " is ", use.text, ", expected ", first.text, " as ", first.user, ", which plan ",
+                 plan, " updates, too");
+  }
+
+  void checkTable(const manifest::TableT &table) {
+    std::string user = "table " + quoted(table.name);
+    if (table.name.empty() || !names.insert(table.name).second)
+      report.add(user, " is named twice or not at all");
+    if (manifest.mode == manifest::Mode::dc_asgd || manifest.mode == manifest::Mode::geo)
+      report.add(user, " is in mode ", manifest::EnumNameMode(manifest.mode),
+                 ", which has none, expected sync, half_async or async");
+    if (!exists(table.init))
+      report.add(user, " has init ", int(table.init), ", which does not exist");
+    if (!std::isfinite(table.scale))
+      report.add(user, " has a scale that is not finite");
+    if (table.admit == 0)
+      report.add(user, " admits rows at sighting 0, expected 1 or a later one");
+    if (table.plan >= manifest.plans.size())
+      report.add(user, " is updated by plan ", table.plan, ", expected one below ", manifest.plans.size());
+    else if (checkRow(user, table))
+      addUse({user, rowText(table), table.slots.size(), 1}, table.plan);
+  }
+
+  /// Whether rows may be counted.
+  bool checkRow(const std::string &user, const manifest::TableT &table) {
+    if (!exists(table.type) || !isFloat(table.type)) {
+      report.add(user, " has element type ",
+                 exists(table.type) ? std::string(plan::EnumNameElementType(table.type))
+                                    : std::to_string(int(table.type)),
+                 ", expected floats");
+      return false;
+    }
+    if (table.dim == 0 || table.dim > maxRowBytes / elementBytes(table.type)) {
+      report.add(user, " has rows of ", table.dim, " elements, expected at least 1, and at most ",
+                 maxRowBytes, " bytes");
+      return false;
+    }
+    std::set<std::string> own;
+    bool good = true;
+    for (const auto &slot : table.slots)
+      good = checkSlot(user, *slot, own) && good;
+    return good;
+  }
+
+  bool checkSlot(const std::string &owner, const manifest::SlotT &slot, std::set<std::string> &own) {
+    std::string user = "slot " + quoted(slot.name) + " of " + owner;
+    if (slot.name.empty() || !own.insert(slot.name).second)
+      report.add(user, " is named twice or not at all");
+    if (!checkTensor(user, slot.type, slot.shape))
+      return false;
+    uint64_t bytes = elementCount(slot.shape) * elementBytes(slot.type);
+    if (bytes <= maxRowBytes && slot.first.size() == bytes)
+      return true;
+    report.add(user, " has a first value of ", slot.first.size(), " bytes, expected ", bytes,
+               ", and at most ", maxRowBytes);
+    return false;
+  }
+
+  static std::string rowText(const manifest::TableT &table) {
+    auto text = [](plan::ElementType type, std::span<const int64_t> row) {
+      return std::string(plan::EnumNameElementType(type)) + shapeText(shapeOfRows(row));
+    };
+    std::vector<int64_t> row = {int64_t(table.dim)};
+    std::string result = text(table.type, row);
+    for (const auto &slot : table.slots)
+      result += ", a state " + text(slot->type, slot->shape);
+    return result + ", a push " + text(table.type, row);
   }
 
   void checkPlan(uint32_t index) {
     auto use = uses.find(index);
     if (use == uses.end()) {
       if (!report.failed())
-        report.add("plan ", index, " updates no block");
+        report.add("plan ", index, " updates nothing");
       return;
     }
     std::map<std::pair<manifest::ArgumentRole, int32_t>, uint32_t> times;
@@ -223,7 +304,7 @@ private:
       expect(manifest::ArgumentRole::gradient, int32_t(push), 1);
     for (const auto &[argument, count] : times)
       report.add("plan ", index, " has an argument that is ", argumentText(argument.first, argument.second),
-                 ", which block ", quoted(use->second.block), " has not");
+                 ", which ", use->second.user, " has not");
   }
 
   static std::string argumentText(manifest::ArgumentRole role, int32_t state) {
@@ -231,12 +312,6 @@ private:
         exists(role) ? manifest::EnumNameArgumentRole(role) : "role " + std::to_string(int(role));
     return state == -1 ? text : text + " " + std::to_string(state);
   }
-
-  /// What a plan is for, by the first block that it updates.
-  struct Use {
-    std::string block, text;
-    size_t states, pushes;
-  };
 
   const manifest::ManifestT &manifest;
   Report report;

@@ -27,6 +27,14 @@ TensorType typeOf(const BlockTable &blocks, uint32_t block, const manifest::Argu
   }
 }
 
+/// What an argument of a plan must be for rows of a table.
+TensorType typeOf(const manifest::TableT &table, const manifest::Argument &argument) {
+  if (argument.role() != ArgumentRole::state)
+    return {table.type, shapeOfRows(std::vector<int64_t>{int64_t(table.dim)})};
+  const manifest::SlotT &slot = *table.slots[size_t(argument.state())];
+  return {slot.type, shapeOfRows(slot.shape)};
+}
+
 /// Whether a plan may, or may not, update an argument. A state may stay what it is, such as a rate of decay.
 bool fits(const manifest::Argument &argument, bool isUpdated) {
   bool mayBe = argument.role() == ArgumentRole::parameter || argument.role() == ArgumentRole::state;
@@ -54,6 +62,8 @@ ApplyPlans::ApplyPlans(const manifest::ManifestT &manifest, uint32_t server)
   std::set<uint32_t> used;
   for (uint32_t block : own)
     used.insert(blocks[block].plan);
+  for (const auto &table : manifest.tables)
+    used.insert(table->plan);
   ids.assign(used.begin(), used.end());
 }
 
@@ -93,18 +103,23 @@ void ApplyPlans::check(uint32_t plan, const plan::PlanT &read) const {
                   manifest::EnumNameArgumentRole(said.arguments[i].role()));
   for (uint32_t block : own)
     if (blocks[block].plan == plan)
-      checkBlock(block, read);
+      checkUse(plan, read, blocks.text(block),
+               [&](const manifest::Argument &argument) { return typeOf(blocks, block, argument); });
+  for (const auto &table : manifest.tables)
+    if (table->plan == plan)
+      checkUse(plan, read, "table \"" + table->name + "\"",
+               [&](const manifest::Argument &argument) { return typeOf(*table, argument); });
 }
 
-void ApplyPlans::checkBlock(uint32_t block, const plan::PlanT &read) const {
-  const std::vector<manifest::Argument> &arguments = manifest.plans[blocks[block].plan]->arguments;
-  for (size_t i = 0; i < arguments.size(); ++i) {
-    TensorType found = TensorType::of(*read.slots[i]), expected = typeOf(blocks, block, arguments[i]);
-    if (found != expected)
-      throw Error("apply plan " + std::to_string(blocks[block].plan) + " takes " + found.str() +
-                  " for its argument \"" + read.slots[i]->name + "\", expected " + expected.str() +
-                  " of block \"" + blocks[block].name + "\"");
-  }
+/// `expected`: the type that an argument must have for who uses the plan.
+template <typename Expected>
+void ApplyPlans::checkUse(uint32_t plan, const plan::PlanT &read, const std::string &user,
+                          const Expected &expected) const {
+  const std::vector<manifest::Argument> &arguments = manifest.plans[plan]->arguments;
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (TensorType found = TensorType::of(*read.slots[i]), wanted = expected(arguments[i]); found != wanted)
+      throw Error("apply plan " + std::to_string(plan) + " takes " + found.str() + " for its argument \"" +
+                  read.slots[i]->name + "\", expected " + wanted.str() + " of " + user);
 }
 
 } // namespace epl::runtime::servers

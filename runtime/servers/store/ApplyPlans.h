@@ -8,7 +8,7 @@
 
 namespace epl::runtime::servers {
 
-/// The plans of a manifest, as a server has them: those of its blocks.
+/// The plans of a manifest, as a server has them: those of its blocks and tables.
 class ApplyPlans {
 public:
   /// `manifest` is valid and outlives this.
@@ -30,7 +30,9 @@ public:
 
 private:
   void check(uint32_t plan, const plan::PlanT &read) const;
-  void checkBlock(uint32_t block, const plan::PlanT &read) const;
+  template <typename Expected>
+  void checkUse(uint32_t plan, const plan::PlanT &read, const std::string &user,
+                const Expected &expected) const;
 
   const manifest::ManifestT &manifest;
   BlockTable blocks;

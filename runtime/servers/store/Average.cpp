@@ -3,7 +3,6 @@
 #include "runtime/servers/store/Average.h"
 
 #include "runtime/Error.h"
-#include "runtime/collective/inproc/Combine.h"
 #include "runtime/device/cpu/NarrowFloats.h"
 
 #include <algorithm>
@@ -28,9 +27,7 @@ template <typename Narrow> void scaleNarrow(std::byte *target, double factor, in
     narrow(widen(elements[i]) * float(factor), elements[i]);
 }
 
-using Scale = void (*)(std::byte *target, double factor, int64_t begin, int64_t end);
-
-Scale scaleOf(plan::ElementType type) {
+auto scaleOf(plan::ElementType type) -> void (*)(std::byte *, double, int64_t, int64_t) {
   switch (type) {
   case plan::ElementType::f16:
     return scaleNarrow<_Float16>;
@@ -48,17 +45,23 @@ Scale scaleOf(plan::ElementType type) {
 
 } // namespace
 
-void addScaled(plan::ElementType type, std::span<const std::byte *const> sources, double factor,
-               std::byte *target, size_t count) {
-  Scale scale = scaleOf(type);
-  CombineFunction add = combineFunction(plan::ReductionKind::sum, type);
-  std::vector<const void *> addends(sources.begin(), sources.end());
+ScaledSum::ScaledSum(plan::ElementType type)
+    : scale(scaleOf(type)), add(combineFunction(plan::ReductionKind::sum, type)) {}
+
+void ScaledSum::operator()(std::span<const void *const> sources, double factor, std::byte *target,
+                           size_t count) const {
   for (int64_t begin = 0; begin < int64_t(count); begin += kChunk) {
     int64_t end = std::min(begin + kChunk, int64_t(count));
-    add(addends.data(), addends.size(), target, begin, end);
+    add(sources.data(), sources.size(), target, begin, end);
     if (factor != 1)
       scale(target, factor, begin, end);
   }
+}
+
+void addScaled(plan::ElementType type, std::span<const std::byte *const> sources, double factor,
+               std::byte *target, size_t count) {
+  std::vector<const void *> addends(sources.begin(), sources.end());
+  ScaledSum{type}(addends, factor, target, count);
 }
 
 } // namespace epl::runtime::servers

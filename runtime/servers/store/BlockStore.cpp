@@ -1,44 +1,13 @@
-// A state may be used by one executor only without a copy, and an executor runs one job at a time. So a block
-// belongs to a lane: a thread, an executor of one worker, and a session for each plan.
 #include "runtime/servers/store/BlockStore.h"
 
 #include "runtime/Error.h"
 #include "runtime/servers/store/Average.h"
-#include "runtime/session/Session.h"
-
-#include <boost/asio/post.hpp>
-#include <boost/asio/thread_pool.hpp>
 
 #include <algorithm>
-#include <map>
 
 namespace epl::runtime::servers {
 
 using manifest::ArgumentRole;
-
-class BlockStore::Lane {
-public:
-  Lane() : executor(1), thread(1) {}
-  ~Lane() { join(); }
-
-  /// Waits for all that was posted; nothing is from here on.
-  void join() { thread.join(); }
-
-  /// The session of a plan; all calls of this lane, one at a time.
-  Session &session(const std::shared_ptr<const plan::PlanT> &plan) {
-    std::unique_ptr<Session> &found = sessions[plan.get()];
-    if (!found)
-      found = std::make_unique<Session>(plan, "cpu:1", executor);
-    return *found;
-  }
-
-  void post(std::function<void()> task) { boost::asio::post(thread, std::move(task)); }
-
-private:
-  Executor executor;
-  std::map<const plan::PlanT *, std::unique_ptr<Session>> sessions;
-  boost::asio::thread_pool thread;
-};
 
 /// A block with its values: the parameter first, then the states.
 struct BlockStore::Held {
@@ -114,6 +83,7 @@ BlockStore::BlockStore(std::shared_ptr<const manifest::ManifestT> job, uint32_t 
                                                  {}});
     values[own[i]]->values.resize(1 + table.parameter(own[i]).states.size());
   }
+  rows = std::make_unique<TableStore>(*manifest, server, plans, lanes);
 }
 
 BlockStore::~BlockStore() {

@@ -3,15 +3,16 @@
 #define EPL_RUNTIME_SERVERS_STORE_BLOCKSTORE_H
 
 #include "runtime/servers/store/ApplyPlans.h"
-#include "runtime/session/State.h"
+#include "runtime/servers/store/Lane.h"
+#include "runtime/servers/store/TableStore.h"
 
 #include <functional>
 #include <memory>
 
 namespace epl::runtime::servers {
 
-/// The blocks of a server: what each holds, and what updates it. A block belongs to one of several threads,
-/// each with an executor and sessions of its own, so that updates of different blocks run side by side.
+/// The blocks of a server: what each holds, and what updates it; and its parts of tables. A block belongs to
+/// one of several lanes, so that updates of different blocks run side by side.
 /// For one thread at a time.
 class BlockStore {
 public:
@@ -53,8 +54,10 @@ public:
   /// owner lives no update writes there. Throws Error if an update has failed.
   HostTensor value(uint32_t block, int32_t state) const;
 
+  /// The parts of tables, which share the lanes.
+  TableStore &tables() { return *rows; }
+
 private:
-  class Lane;
   struct Held;
 
   Held &held(uint32_t block) const;
@@ -64,6 +67,7 @@ private:
   std::vector<uint32_t> own;
   std::vector<std::unique_ptr<Lane>> lanes;  // before the values, which are of their executors
   std::vector<std::unique_ptr<Held>> values; // of each block of the job; null of other servers'
+  std::unique_ptr<TableStore> rows;
 };
 
 } // namespace epl::runtime::servers

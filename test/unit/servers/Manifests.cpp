@@ -90,4 +90,22 @@ void addNumber(manifest::ManifestT &manifest, plan::ElementType type) {
     plan->arguments.emplace_back(ArgumentRole::gradient, 1);
 }
 
+static std::unique_ptr<manifest::SlotT> makeSlot(const std::string &name, plan::ElementType type,
+                                                 const std::vector<int64_t> &shape, size_t bytes) {
+  auto slot = std::make_unique<manifest::SlotT>();
+  slot->name = name, slot->type = type, slot->shape = shape, slot->first.resize(bytes);
+  return slot;
+}
+
+void addTable(manifest::ManifestT &manifest, const std::string &name, uint64_t dim) {
+  auto table = std::make_unique<manifest::TableT>();
+  table->name = name, table->type = plan::ElementType::f32, table->dim = dim;
+  table->slots.push_back(makeSlot("moment", table->type, {int64_t(dim)}, dim * sizeof(float)));
+  table->slots.push_back(makeSlot("count", plan::ElementType::i32, {}, sizeof(int32_t)));
+  table->init = manifest::InitKind::uniform, table->scale = 0.5;
+  table->plan = uint32_t(manifest.plans.size());
+  manifest.plans.push_back(makePlan(manifest.mode));
+  manifest.tables.push_back(std::move(table));
+}
+
 } // namespace epl::runtime::servers::test

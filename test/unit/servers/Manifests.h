@@ -31,6 +31,9 @@ manifest::ManifestT makeManifest(const std::vector<Variable> &variables, const S
 /// Has workers push a number beside each gradient.
 void addNumber(manifest::ManifestT &manifest, plan::ElementType type = plan::ElementType::f32);
 
+/// Adds a table of f32 with a slot `moment` like a row and a scalar `count`, and a plan that updates it.
+void addTable(manifest::ManifestT &manifest, const std::string &name, uint64_t dim);
+
 } // namespace epl::runtime::servers::test
 
 #endif // EPL_TEST_UNIT_SERVERS_MANIFESTS_H

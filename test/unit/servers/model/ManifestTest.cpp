@@ -103,7 +103,9 @@ TEST(Manifest, IsRefusedWithAllThatIsWrong) {
 
 /// Bytes changed at random are an error or another manifest, wherever they begin in memory.
 TEST(Manifest, OfDamagedBytesIsAnError) {
-  std::vector<uint8_t> bytes = serializeManifest(makeFc());
+  ManifestT whole = makeFc();
+  addTable(whole, "user", 16);
+  std::vector<uint8_t> bytes = serializeManifest(whole);
   std::mt19937 random(3);
   for (int i = 0; i < 3000; ++i) {
     std::vector<uint8_t> changed = bytes;
@@ -119,15 +121,100 @@ TEST(Manifest, OfDamagedBytesIsAnError) {
   EXPECT_EQ(errorOf({}), "manifest \"m\" is damaged or none");
 }
 
+bool hasTables(manifest::Mode mode) { return mode != manifest::Mode::dc_asgd && mode != manifest::Mode::geo; }
+
+TEST(Manifest, HasTablesInSomeModes) {
+  for (manifest::Mode mode : manifest::EnumValuesMode()) {
+    ManifestT manifest = makeFc(mode);
+    addTable(manifest, "user", 16);
+    if (!hasTables(mode)) {
+      EXPECT_THAT(faultsOf(manifest),
+                  ElementsAre("table \"user\" is in mode " + std::string(manifest::EnumNameMode(mode)) +
+                              ", which has none, expected sync, half_async or async"));
+      continue;
+    }
+    EXPECT_THAT(faultsOf(manifest), ElementsAre());
+    std::vector<uint8_t> bytes = serializeManifest(manifest);
+    EXPECT_EQ(serializeManifest(parseManifest(bytes, "m")), bytes);
+  }
+}
+
+TEST(Manifest, HasPartsOfTablesBehindBlocks) {
+  ManifestT manifest = makeFc();
+  addTable(manifest, "user", 16);
+  addTable(manifest, "item", 8);
+  BlockTable blocks(manifest);
+  EXPECT_EQ(blocks.size(), 4u);
+  ASSERT_EQ(blocks.total(), 8u);
+  EXPECT_FALSE(blocks.isPart(3));
+  EXPECT_TRUE(blocks.isPart(4));
+  EXPECT_EQ(blocks.partOf(1, 0), 6u);
+  EXPECT_EQ(blocks.tableNumber(6), 1u);
+  EXPECT_EQ(blocks.table(6).name, "item");
+  EXPECT_EQ(blocks.serverOf(5), 1u);
+  EXPECT_EQ(blocks.serverOf(1), 1u);
+  EXPECT_EQ(blocks.text(5), "table \"user\"");
+  EXPECT_EQ(blocks.text(1), "block \"fc_w.block0\"");
+  EXPECT_THAT(blocks.ofServer(1), ElementsAre(1, 3));
+  EXPECT_THAT(blocks.allOfServer(1), ElementsAre(1, 3, 5, 7));
+  EXPECT_EQ(rowBytes(blocks.table(4)), 64u);
+}
+
+TEST(Manifest, SaysHowManyRowsAPushHas) {
+  for (uint64_t row : {2, 4, 64, 100})
+    for (uint64_t rows = 0, next = 0; rows < 300; ++rows) {
+      RowsPush push = RowsPush::of(rows, row);
+      EXPECT_EQ(push.offset % 64, 0u);
+      EXPECT_GE(push.offset, rows * 8);
+      for (; next < push.bytes; ++next)
+        EXPECT_FALSE(RowsPush::withBytes(next, row)) << next << " bytes of " << row;
+      std::optional<RowsPush> found = RowsPush::withBytes(next++, row);
+      ASSERT_TRUE(found) << rows << " rows of " << row;
+      EXPECT_EQ(found->rows, rows);
+      EXPECT_EQ(found->offset, push.offset);
+    }
+}
+
 struct Fault {
   std::function<void(ManifestT &)> change;
   std::string message;
 };
 
 manifest::ParameterT &w(ManifestT &manifest) { return *manifest.parameters[1]; }
+manifest::TableT &user(ManifestT &manifest) { return *manifest.tables[0]; }
 
 const Fault faults[] = {
-    {[](ManifestT &m) { m.version = 9; }, "version is 9, expected 2"},
+    {[](ManifestT &m) { user(m).name = "fc_w"; }, "table \"fc_w\" is named twice or not at all"},
+    {[](ManifestT &m) { user(m).init = manifest::InitKind(7); },
+     "table \"user\" has init 7, which does not exist"},
+    {[](ManifestT &m) { user(m).scale = std::numeric_limits<double>::infinity(); },
+     "table \"user\" has a scale that is not finite"},
+    {[](ManifestT &m) { user(m).admit = 0; },
+     "table \"user\" admits rows at sighting 0, expected 1 or a later one"},
+    {[](ManifestT &m) { user(m).plan = 9; }, "table \"user\" is updated by plan 9, expected one below 4"},
+    {[](ManifestT &m) { user(m).plan = 0; },
+     "table \"user\" is f32[256, 16], a state f32[256, 16], a state i32[256], a push f32[256, 16], expected "
+     "f32[1000], a state f32[1000], a state i32[], a push f32[1000] as block \"fc_b\", which plan 0 updates, "
+     "too"},
+    {[](ManifestT &m) { user(m).type = plan::ElementType::i32; },
+     "table \"user\" has element type i32, expected floats"},
+    {[](ManifestT &m) { user(m).type = plan::ElementType(99); },
+     "table \"user\" has element type 99, expected floats"},
+    {[](ManifestT &m) { user(m).dim = 0; },
+     "table \"user\" has rows of 0 elements, expected at least 1, and at most 16777216 bytes"},
+    {[](ManifestT &m) { user(m).dim = uint64_t(1) << 62; },
+     "table \"user\" has rows of 4611686018427387904 elements, expected at least 1, and at most 16777216 "
+     "bytes"},
+    {[](ManifestT &m) { user(m).slots[1]->name = "moment"; },
+     "slot \"moment\" of table \"user\" is named twice or not at all"},
+    {[](ManifestT &m) { user(m).slots[0]->shape = {-3}; },
+     "slot \"moment\" of table \"user\" has shape [-3], expected extents from 0 on and at most "
+     "281474976710656 bytes"},
+    {[](ManifestT &m) { user(m).slots[0]->first.pop_back(); },
+     "slot \"moment\" of table \"user\" has a first value of 63 bytes, expected 64, and at most 16777216"},
+    {[](ManifestT &m) { m.plans[3]->arguments.pop_back(); },
+     "plan 3 has 0 arguments that are gradient 0, expected 1"},
+    {[](ManifestT &m) { m.version = 9; }, "version is 9, expected 3"},
     {[](ManifestT &m) { m.mode = manifest::Mode(9); }, "mode is 9, which does not exist"},
     {[](ManifestT &m) { m.on_lost = manifest::OnLost(-1); }, "on_lost is -1, which does not exist"},
     {[](ManifestT &m) { m.servers = 5000; }, "there are 5000 servers, expected from 1 to 4096"},
@@ -189,14 +276,14 @@ const Fault faults[] = {
      "parameter \"fc_w\" has blocks up to element 999000, expected up to 1000000"},
     {[](ManifestT &m) { w(m).blocks[1]->shape = {1000, 500}; },
      "block \"fc_w.block1\" of parameter \"fc_w\" has shape [1000, 500], expected [500, 1000]"},
-    {[](ManifestT &m) { w(m).blocks[1]->plan = 3; },
-     "block \"fc_w.block1\" is updated by plan 3, expected one below 3"},
+    {[](ManifestT &m) { w(m).blocks[1]->plan = 4; },
+     "block \"fc_w.block1\" is updated by plan 4, expected one below 4"},
     {[](ManifestT &m) { w(m).blocks[1]->plan = 0; },
      "block \"fc_w.block1\" is f32[500, 1000], a state f32[500, 1000], a state i32[], a push f32[500, 1000], "
      "expected f32[1000], a state f32[1000], a state i32[], a push f32[1000] as block \"fc_b\", which plan 0 "
      "updates, too"},
     {[](ManifestT &m) { m.plans.push_back(std::make_unique<manifest::ApplyPlanT>()); },
-     "plan 3 updates no block"},
+     "plan 4 updates nothing"},
     {[](ManifestT &m) { m.plans[0]->arguments.pop_back(); },
      "plan 0 has 0 arguments that are gradient 0, expected 1"},
     {[](ManifestT &m) { m.plans[0]->arguments[1] = m.plans[0]->arguments[2]; },
@@ -214,6 +301,7 @@ const Fault faults[] = {
 TEST(Manifest, IsFoundAtFault) {
   for (const Fault &fault : faults) {
     ManifestT manifest = makeFc();
+    addTable(manifest, "user", 16);
     fault.change(manifest);
     EXPECT_THAT(faultsOf(manifest), testing::Contains(fault.message));
   }

@@ -1,0 +1,56 @@
+// Updates of a table's rows by its plan, many at once.
+#ifndef EPL_RUNTIME_SERVERS_STORE_ROWUPDATES_H
+#define EPL_RUNTIME_SERVERS_STORE_ROWUPDATES_H
+
+#include "runtime/servers/model/Manifest.h"
+#include "runtime/servers/store/ApplyPlans.h"
+#include "runtime/servers/store/Average.h"
+#include "runtime/servers/store/Lane.h"
+#include "runtime/servers/store/TableRows.h"
+
+namespace epl::runtime::servers {
+
+/// What a worker has pushed of a part of a table: ids, ascending, and the gradients of their rows.
+struct PushedRows {
+  std::span<const int64_t> ids;
+  const std::byte *gradients;
+
+  /// Throws Error for bytes that are no push of the part.
+  static PushedRows of(std::span<const std::byte> bytes, const BlockTable &blocks, uint32_t part);
+};
+
+/// Applies gradients to some of the rows of a table at a server, kRowsAtOnce in a call of its plan. What the
+/// call reads is gathered from the rows, and what it has written goes back there.
+class RowUpdates {
+public:
+  /// Keeps references; all in the thread of the lane.
+  RowUpdates(const manifest::ManifestT &manifest, const manifest::TableT &table, const ApplyPlans &plans,
+             Lane &lane, TableRows &rows);
+
+  /// Adds what workers have pushed to a row, in their order, times `factor`. Each id once in an update, in
+  /// any order.
+  void add(int64_t id, std::span<const void *const> gradients, double factor);
+  /// Ends the update: the rows are as it leaves them.
+  void finish();
+
+private:
+  struct Field;
+
+  void run();
+  void move(bool back);
+
+  const manifest::TableT &table;
+  std::shared_ptr<const plan::PlanT> plan;
+  const std::vector<manifest::Argument> &arguments;
+  std::vector<int32_t> results; // of each argument, which one updates it
+  Lane &lane;
+  TableRows &rows;
+  ScaledSum sum;
+  std::vector<std::shared_ptr<StateBuffer>> values; // the value and the slots of the rows at hand
+  HostTensor gradient;
+  std::vector<TableRows::Row> taken; // the rows at hand
+};
+
+} // namespace epl::runtime::servers
+
+#endif // EPL_RUNTIME_SERVERS_STORE_ROWUPDATES_H

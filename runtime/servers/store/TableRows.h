@@ -1,0 +1,123 @@
+// The rows of a table in memory.
+#ifndef EPL_RUNTIME_SERVERS_STORE_TABLEROWS_H
+#define EPL_RUNTIME_SERVERS_STORE_TABLEROWS_H
+
+#include "runtime/servers/store/FirstRows.h"
+
+#include <tsl/robin_map.h>
+#include <tsl/robin_set.h>
+
+#include <memory>
+#include <span>
+#include <vector>
+
+namespace epl::runtime::servers {
+
+/// Where in a row its value (field 0) and its slots begin.
+struct RowLayout {
+  explicit RowLayout(const manifest::TableT &table);
+
+  struct Field {
+    size_t offset, bytes;
+  };
+  std::vector<Field> fields;
+  size_t stride; ///< from one row to the next
+};
+
+/// Rows by id: value and slots of a row side by side, so that an update finds all of it in one place, in
+/// slabs that stay where they are. An index has the numbers of rows, and finds their ids in the slabs: 8
+/// bytes and a free place for some in ten of them, where ids and rows in the index itself would take 24. For
+/// one thread at a time.
+class TableRows {
+public:
+  using Row = uint32_t;
+  static constexpr Row kNone = UINT32_MAX;
+
+  /// Keeps a reference to the table, which is valid.
+  explicit TableRows(const manifest::TableT &table);
+  TableRows(const TableRows &) = delete;
+
+  const RowLayout &layout() const { return rowLayout; }
+  size_t size() const { return index.size(); }
+  /// Bytes that rows and index take.
+  size_t bytes() const;
+
+  /// How many updates there were, which the next row that changes is marked with.
+  uint64_t version = 0;
+
+  /// The row of an id; kNone if there is none.
+  Row find(int64_t id) const {
+    auto found = index.find(id);
+    return found == index.end() ? kNone : *found;
+  }
+  /// The row of an id, which is made if there is none and the table admits ids at once. Else kNone.
+  Row findOrAdmit(int64_t id);
+  /// The row of an id that an update is for: kNone if it has not been seen often enough.
+  Row sight(int64_t id);
+  /// What a row begins with: its value, and its slots as its layout has them.
+  std::byte *at(Row row) { return slabs[row / kSlabRows]->rows.get() + row % kSlabRows * rowLayout.stride; }
+  int64_t idOf(Row row) const { return slabs[row / kSlabRows]->ids[row % kSlabRows]; }
+  /// The version that the row was changed in.
+  uint64_t &changed(Row row) { return slabs[row / kSlabRows]->versions[row % kSlabRows]; }
+  void prefetch(Row row);
+
+  /// The value that a row has before there is one.
+  void writeFirst(int64_t id, std::byte *value) const { first.write(id, value); }
+  /// A row for an id that has none, as it is at first.
+  Row make(int64_t id);
+  void erase(int64_t id);
+
+  /// The ids of rows that `wanted(version of its last change)` takes, ascending.
+  template <typename Wanted> std::vector<int64_t> idsOf(const Wanted &wanted);
+
+private:
+  static constexpr size_t kSlabRows = 1024;
+  static constexpr int64_t kFree = -1; // in the place of an id
+
+  struct Slab {
+    int64_t ids[kSlabRows];
+    uint64_t versions[kSlabRows];
+    std::unique_ptr<std::byte[]> rows;
+  };
+  /// Rows are found by their ids, which are in the slabs.
+  struct Hash {
+    const TableRows *rows;
+    size_t operator()(int64_t id) const;
+    size_t operator()(Row row) const { return (*this)(rows->idOf(row)); }
+  };
+  struct Equal {
+    using is_transparent = void;
+    const TableRows *rows;
+    bool operator()(Row a, Row b) const { return a == b; }
+    bool operator()(int64_t id, Row row) const { return id == rows->idOf(row); }
+    bool operator()(Row row, int64_t id) const { return id == rows->idOf(row); }
+  };
+
+  Row takePlace();
+
+  const manifest::TableT &table;
+  const RowLayout rowLayout;
+  const FirstRows first;
+  std::vector<std::byte> firstRow; // but for its value
+  std::vector<std::unique_ptr<Slab>> slabs;
+  std::vector<Row> spare; // places of rows that were erased
+  Row used = 0;           // places of slabs that have had a row
+  tsl::robin_set<Row, Hash, Equal> index;
+  tsl::robin_map<int64_t, uint32_t> sightings; // of ids that have no row yet
+};
+
+/// A number that tells ids apart in all of its bits.
+uint64_t hashOf(int64_t id);
+
+template <typename Wanted> std::vector<int64_t> TableRows::idsOf(const Wanted &wanted) {
+  std::vector<int64_t> result;
+  for (Row row = 0; row < used; ++row)
+    if (idOf(row) != kFree && wanted(changed(row)))
+      result.push_back(idOf(row));
+  std::ranges::sort(result);
+  return result;
+}
+
+} // namespace epl::runtime::servers
+
+#endif // EPL_RUNTIME_SERVERS_STORE_TABLEROWS_H

@@ -1,0 +1,61 @@
+// The tables of a server, and the threads that update them.
+#ifndef EPL_RUNTIME_SERVERS_STORE_TABLESTORE_H
+#define EPL_RUNTIME_SERVERS_STORE_TABLESTORE_H
+
+#include "runtime/servers/store/ApplyPlans.h"
+#include "runtime/servers/store/Lane.h"
+#include "runtime/session/State.h"
+
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace epl::runtime::servers {
+
+/// A server's parts of all tables. The rows of a part are dealt out to the lanes by their ids, so all lanes
+/// work at once. What is asked for of a part is done in the order in which it was asked. For one thread at a
+/// time.
+class TableStore {
+public:
+  /// Called by a thread of a lane; the text is why it failed, empty if it has not.
+  using Done = std::function<void(const std::string &error)>;
+
+  /// `plans` are complete, for `server`. All outlive this, and the lanes' threads have ended before it goes.
+  TableStore(const manifest::ManifestT &manifest, uint32_t server, const ApplyPlans &plans,
+             std::span<const std::unique_ptr<Lane>> lanes);
+  ~TableStore();
+
+  /// A push of a part as it has come: bytes, and their owner's memory.
+  struct Push {
+    HostTensor memory;
+    uint64_t bytes;
+  };
+  /// Updates rows of a part: the workers' gradients of each id are added in the order of `pushes`, and
+  /// multiplied by `factor`.
+  void update(uint32_t part, std::vector<Push> pushes, double factor, Done done);
+
+  /// The rows of ids, in their order. `create`: ids without one get one, if the table admits them at once.
+  using Gathered = std::function<void(const std::string &error, const HostTensor &rows)>;
+  void gather(uint32_t part, std::vector<int64_t> ids, bool create, Gathered done);
+
+  /// How many rows a part has, and the bytes that they take, with all that finds them. Nothing of it is
+  /// updated.
+  uint64_t rows(uint32_t part) const;
+  uint64_t bytes(uint32_t part) const;
+
+private:
+  struct Shard;
+  using Work = std::function<void(Shard &shard)>;
+
+  std::vector<std::unique_ptr<Shard>> &shardsOf(uint32_t part) const;
+  void onAll(uint32_t part, Work work, Done done);
+
+  const manifest::ManifestT &manifest;
+  BlockTable blocks;
+  uint32_t server;
+  mutable std::vector<std::vector<std::unique_ptr<Shard>>> tables; // of each table, one for each lane
+};
+
+} // namespace epl::runtime::servers
+
+#endif // EPL_RUNTIME_SERVERS_STORE_TABLESTORE_H

@@ -1,0 +1,173 @@
+// A server's part of a table, updated by a hand-written plan beside a plain loop.
+
+#include "runtime/servers/store/BlockStore.h"
+
+#include "runtime/Error.h"
+#include "runtime/servers/store/Occurrences.h"
+#include "test/unit/servers/RowDescent.h"
+#include "test/unit/session/Tensors.h"
+
+#include <cstring>
+#include <future>
+#include <gmock/gmock.h>
+#include <map>
+
+namespace epl::runtime::servers::test {
+namespace {
+
+using runtime::test::elements;
+using testing::HasSubstr;
+using Rows = std::map<int64_t, std::vector<float>>;
+
+/// A server with a table whose rows begin with 100.
+struct Fixture {
+  explicit Fixture(uint32_t threads, uint32_t servers = 1)
+      : manifest(rowDescentManifest({.dim = kDim, .servers = servers})), blocks(*manifest),
+        plans(*manifest, 0) {
+    plans.set(0, rowDescentPlan(kDim));
+    store = std::make_unique<BlockStore>(manifest, 0, plans, threads);
+  }
+
+  /// Updates and waits; why it failed.
+  std::string update(const std::vector<Rows> &pushes, double factor = 1) {
+    std::vector<TableStore::Push> given;
+    for (const Rows &push : pushes) {
+      HostTensor memory = rowsPush(push, kDim);
+      given.push_back({memory, memory.type.bytes()});
+    }
+    std::promise<std::string> done;
+    store->tables().update(blocks.partOf(0, 0), given, factor,
+                           [&](const std::string &error) { done.set_value(error); });
+    return done.get_future().get();
+  }
+
+  std::vector<float> gather(const std::vector<int64_t> &ids, bool create = true) {
+    std::promise<std::vector<float>> done;
+    store->tables().gather(blocks.partOf(0, 0), ids, create,
+                           [&](const std::string &error, const HostTensor &rows) {
+                             EXPECT_EQ(error, "");
+                             done.set_value(elements<float>(rows));
+                           });
+    return done.get_future().get();
+  }
+
+  uint64_t rows() const { return store->tables().rows(blocks.partOf(0, 0)); }
+
+  static constexpr int64_t kDim = 4;
+  std::shared_ptr<manifest::ManifestT> manifest;
+  BlockTable blocks;
+  ApplyPlans plans;
+  std::unique_ptr<BlockStore> store;
+};
+
+std::vector<float> gradientOf(int64_t id, int worker) {
+  std::vector<float> gradient;
+  for (int64_t i = 0; i < Fixture::kDim; ++i)
+    gradient.push_back(float(8 * ((id + i + worker) % 16)));
+  return gradient;
+}
+
+TEST(TableStore, UpdatesRowsOfSeveralWorkers) {
+  for (uint32_t threads : {1, 3}) {
+    Fixture fixture(threads);
+    Rows expected;
+    for (int step = 0; step < 3; ++step) {
+      std::vector<Rows> pushes(3);
+      for (int worker = 0; worker < 3; ++worker)
+        for (int64_t id = worker * 100; id < 700; id += worker + 1) // more than two calls of the plan
+          pushes[size_t(worker)][id * id * id] = gradientOf(id, worker);
+      Rows sums;
+      for (const Rows &push : pushes)
+        for (const auto &[id, gradient] : push) {
+          std::vector<float> &sum = sums[id];
+          sum.resize(Fixture::kDim);
+          for (size_t i = 0; i < sum.size(); ++i)
+            sum[i] += gradient[i];
+        }
+      for (const auto &[id, sum] : sums) {
+        std::vector<float> &row = expected.try_emplace(id, Fixture::kDim, 100.0F).first->second;
+        for (size_t i = 0; i < row.size(); ++i)
+          row[i] -= sum[i] / 4 / 2;
+      }
+      EXPECT_EQ(fixture.update(pushes, 0.25), "");
+    }
+    EXPECT_EQ(fixture.rows(), expected.size());
+    std::vector<int64_t> ids;
+    std::vector<float> values;
+    for (const auto &[id, row] : expected) {
+      ids.insert(ids.begin(), id);
+      values.insert(values.begin(), row.begin(), row.end());
+    }
+    EXPECT_EQ(fixture.gather(ids), values);
+  }
+}
+
+TEST(TableStore, MakesRowsOnlyWhereItShall) {
+  Fixture fixture(2);
+  EXPECT_EQ(fixture.gather({3, 9}, /*create=*/false), std::vector<float>(8, 100));
+  EXPECT_EQ(fixture.rows(), 0u);
+  EXPECT_EQ(fixture.gather({3, 9, 3}), std::vector<float>(12, 100));
+  EXPECT_EQ(fixture.rows(), 2u);
+  EXPECT_EQ(fixture.update({{}}), "");
+  EXPECT_EQ(fixture.rows(), 2u);
+  EXPECT_GE(fixture.store->tables().bytes(fixture.blocks.partOf(0, 0)), 2u * 24);
+}
+
+TEST(TableStore, DropsGradientsOfIdsThatAreNotAdmitted) {
+  Fixture fixture(1);
+  fixture.manifest->tables[0]->admit = 2;
+  Rows push = {{5, std::vector<float>(4, 2)}};
+  EXPECT_EQ(fixture.update({push}), "");
+  EXPECT_EQ(fixture.gather({5}), std::vector<float>(4, 100));
+  EXPECT_EQ(fixture.rows(), 0u);
+  EXPECT_EQ(fixture.update({push}), "");
+  EXPECT_EQ(fixture.gather({5}), std::vector<float>(4, 99));
+}
+
+TEST(TableStore, RefusesWhatIsNotItsOwn) {
+  Fixture fixture(2, /*servers=*/2);
+  EXPECT_THAT(fixture.update({{{3, std::vector<float>(4)}}}),
+              HasSubstr("a push of table \"user\" at server 0 has id 3, which is at server 1"));
+  HostTensor memory = rowsPush({{2, std::vector<float>(4)}, {4, std::vector<float>(4)}}, Fixture::kDim);
+  std::memset(memory.data, 0, 16); // both ids are 0
+  std::promise<std::string> done;
+  fixture.store->tables().update(fixture.blocks.partOf(0, 0), {{memory, memory.type.bytes()}}, 1,
+                                 [&](const std::string &error) { done.set_value(error); });
+  EXPECT_THAT(done.get_future().get(), HasSubstr("has id 0 behind 0, expected ids from 0 on that ascend"));
+  EXPECT_THROW(fixture.store->tables().rows(fixture.blocks.partOf(0, 1)), Error);
+  std::promise<std::string> asked;
+  fixture.store->tables().gather(
+      fixture.blocks.partOf(0, 0), {2, 3}, true,
+      [&](const std::string &error, const HostTensor &) { asked.set_value(error); });
+  EXPECT_EQ(asked.get_future().get(), "server 0 is asked for id 3 of table \"user\", which it has not");
+}
+
+TEST(ApplyPlans, FitTheirTables) {
+  auto manifest = rowDescentManifest({.dim = 4});
+  std::vector<uint8_t> plan = rowDescentPlan(5);
+  Hash128 hash = hashBytes(plan);
+  manifest->plans[0]->hash_low = hash.low, manifest->plans[0]->hash_high = hash.high;
+  EXPECT_THAT([&] { ApplyPlans(*manifest, 0).set(0, plan); },
+              testing::ThrowsMessage<Error>(HasSubstr(
+                  "takes float32[256,5] for its argument \"w\", expected float32[256,4] of table \"user\"")));
+}
+
+TEST(Occurrences, AreAddedInTheirOrder) {
+  std::vector<std::vector<int64_t>> ids = {{7, 2, -1}, {7, 7}};
+  std::vector<std::vector<float>> gradients = {{1e8F, 1, 2, 3, 50, 60}, {3, 5, -1e8F, 7}};
+  std::vector<std::span<const int64_t>> spans(ids.begin(), ids.end());
+  IdsByServer split = splitIds(spans, 2, -1, "user");
+  std::vector<const std::byte *> lookups;
+  for (const auto &each : gradients)
+    lookups.push_back(reinterpret_cast<const std::byte *>(each.data()));
+  std::vector<uint64_t> counts = {3, 2};
+  Occurrences occurrences(split, lookups, counts, 8);
+  std::vector<float> sums(4);
+  occurrences.sum(plan::ElementType::f32, 0, 2, reinterpret_cast<std::byte *>(sums.data()));
+  EXPECT_EQ(sums, (std::vector<float>{2, 3, (1e8F + 3) - 1e8F, 13})) << "id 2 is at server 0, 7 at server 1";
+  occurrences.sum(plan::ElementType::f32, 1, 2, reinterpret_cast<std::byte *>(sums.data()));
+  EXPECT_EQ(sums[1], 13);
+}
+
+} // namespace
+} // namespace epl::runtime::servers::test
