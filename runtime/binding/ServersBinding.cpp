@@ -3,6 +3,7 @@
 #include "runtime/Error.h"
 #include "runtime/binding/Arrays.h"
 #include "runtime/binding/Bindings.h"
+#include "runtime/binding/ServersJob.h"
 #include "runtime/servers/OpenTransport.h"
 #include "runtime/servers/drive/Gather.h"
 #include "runtime/servers/drive/Server.h"
@@ -25,90 +26,6 @@ namespace mf = servers::manifest;
 using namespace nb::literals;
 
 namespace {
-
-// As Python has them, in the order of the manifest's fields.
-using Shape = std::vector<int64_t>;
-using StateFields = std::tuple<std::string, std::string, Shape, bool>;
-using BlockFields = std::tuple<std::string, uint64_t, uint64_t, Shape, uint32_t, uint32_t>;
-using PushedFields = std::tuple<std::string, Shape, bool>;
-using ParameterFields = std::tuple<std::string, std::string, Shape, std::vector<StateFields>,
-                                   std::vector<PushedFields>, std::vector<BlockFields>>;
-using PlanFields = std::pair<std::vector<std::pair<std::string, int32_t>>, nb::bytes>;
-
-/// The value of an enum that has a name.
-template <typename Enum>
-Enum named(const std::string &name, const char *const *names, Enum first, Enum last, const char *what) {
-  for (int value = int(first); value <= int(last); ++value)
-    if (name == names[value - int(first)])
-      return Enum(value);
-  throw Error(std::string("there is no ") + what + " \"" + name + "\"");
-}
-
-plan::ElementType elementOf(const std::string &name) {
-  for (plan::ElementType type : plan::EnumValuesElementType())
-    if (name == elementName(type))
-      return type;
-  throw Error("no elements are of type \"" + name + "\"");
-}
-
-std::unique_ptr<mf::ParameterT> makeParameter(const ParameterFields &fields) {
-  auto made = std::make_unique<mf::ParameterT>();
-  const auto &[name, type, shape, states, pushes, blocks] = fields;
-  made->name = name, made->type = elementOf(type), made->shape = shape;
-  for (const auto &[stateName, stateType, stateShape, sliced] : states) {
-    auto state = std::make_unique<mf::StateT>();
-    state->name = stateName, state->type = elementOf(stateType);
-    state->shape = stateShape, state->sliced = sliced;
-    made->states.push_back(std::move(state));
-  }
-  for (const auto &[pushedType, pushedShape, sliced] : pushes) {
-    auto pushed = std::make_unique<mf::PushedT>();
-    pushed->type = elementOf(pushedType), pushed->shape = pushedShape, pushed->sliced = sliced;
-    made->pushes.push_back(std::move(pushed));
-  }
-  for (const auto &[blockName, begin, size, blockShape, server, plan] : blocks) {
-    auto block = std::make_unique<mf::BlockT>();
-    block->name = blockName, block->begin = begin, block->size = size, block->shape = blockShape;
-    block->server = server, block->plan = plan;
-    made->blocks.push_back(std::move(block));
-  }
-  return made;
-}
-
-/// A manifest with the plans that it names.
-struct ServersJob {
-  ServersJob(const std::string &mode, const std::string &onLost, uint32_t workers, uint32_t servers,
-             uint32_t geoSteps, const std::vector<ParameterFields> &parameters,
-             const std::vector<PlanFields> &givenPlans) {
-    mf::ManifestT made;
-    made.version = ps::manifestVersion;
-    made.mode = named(mode, mf::EnumNamesMode(), mf::Mode::MIN, mf::Mode::MAX, "mode");
-    made.on_lost = named(onLost, mf::EnumNamesOnLost(), mf::OnLost::MIN, mf::OnLost::MAX, "rule for losses");
-    made.workers = workers, made.servers = servers, made.geo_steps = geoSteps;
-    for (const ParameterFields &fields : parameters)
-      made.parameters.push_back(makeParameter(fields));
-    for (const auto &[arguments, content] : givenPlans) {
-      auto plan = std::make_unique<mf::ApplyPlanT>();
-      for (const auto &[role, state] : arguments)
-        plan->arguments.emplace_back(named(role, mf::EnumNamesArgumentRole(), mf::ArgumentRole::MIN,
-                                           mf::ArgumentRole::MAX, "role of an argument"),
-                                     state);
-      std::span<const uint8_t> bytes = bytesOf(content);
-      Hash128 hash = hashBytes(bytes);
-      plan->hash_low = hash.low, plan->hash_high = hash.high;
-      made.plans.push_back(std::move(plan));
-      plans.emplace_back(bytes.begin(), bytes.end());
-    }
-    manifest = ps::serializeManifest(made);
-    hash = hashBytes(manifest);
-    job = std::make_shared<ps::Job>(ps::parseManifest(manifest, "of this job"));
-  }
-
-  std::vector<uint8_t> manifest;
-  Hash128 hash{};
-  std::vector<std::vector<uint8_t>> plans;
-  std::shared_ptr<const ps::Job> job;
-};
 
 /// Servers of one worker, which are threads of its process.
 class LocalServers {
@@ -278,7 +195,80 @@ std::vector<HostTensor> pushesOf(const mf::ParameterT &parameter, const std::vec
   return tensors;
 }
 
-void push(ServersWorker &self, uint64_t step, const std::vector<std::vector<nb::object>> &arrays) {
+// Of tables, by number. Lookups: ids, whether ids without a row get one, the padding id; gradients: the ids
+// of each lookup, their gradients, the padding id.
+using Padding = std::optional<int64_t>;
+using LookupFields = std::tuple<uint32_t, nb::object, bool, Padding>;
+using RowFields = std::tuple<uint32_t, std::vector<nb::object>, std::vector<nb::object>, Padding>;
+
+const mf::TableT &tableAt(const ServersWorker &self, uint32_t number) {
+  const auto &tables = self.job->job->manifest.tables;
+  if (number >= tables.size())
+    throw Error("there is no table " + std::to_string(number) + ", expected one below " +
+                std::to_string(tables.size()));
+  return *tables[number];
+}
+
+/// Ids of a table. The caller lets go of the array while it has the interpreter.
+HostTensor idsOf(const mf::TableT &table, const nb::object &array) {
+  HostTensor ids = fromNumpy(array, plan::ElementType::i64, table.name);
+  if (ids.type.element != plan::ElementType::i64)
+    throw Error("ids of table \"" + table.name + "\" are " + ids.type.str() + ", expected int64");
+  return ids;
+}
+
+std::span<const int64_t> spanOf(const HostTensor &ids) {
+  return {reinterpret_cast<const int64_t *>(ids.data), ids.type.bytes() / sizeof(int64_t)};
+}
+
+/// What a lookup gets: a row for each id.
+TensorType rowsType(const mf::TableT &table, const HostTensor &ids) {
+  TensorType type{table.type, ids.type.shape};
+  type.shape.push_back(int64_t(table.dim));
+  return type;
+}
+
+nb::list pullRows(ServersWorker &self, uint64_t step, const std::vector<LookupFields> &fields) {
+  std::vector<HostTensor> ids, rows;
+  std::vector<ps::Lookup> lookups;
+  for (const auto &[number, array, create, padding] : fields) {
+    ids.push_back(idsOf(tableAt(self, number), array));
+    lookups.push_back({number, spanOf(ids.back()), create, padding});
+  }
+  {
+    nb::gil_scoped_release unlocked;
+    rows = self.worker->pullRows(step, lookups);
+  }
+  nb::list list;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    rows[i].type = rowsType(tableAt(self, lookups[i].table), ids[i]);
+    list.append(toNumpy(rows[i], /*writable=*/true));
+  }
+  return list;
+}
+
+/// The gradients of lookups of a table. `kept` has the arrays of ids.
+ps::RowGradients gradientsOf(const mf::TableT &table, const RowFields &fields,
+                             std::vector<HostTensor> &kept) {
+  const auto &[number, ids, gradients, padding] = fields;
+  std::string name = "what is pushed for table \"" + table.name + "\"";
+  if (ids.size() != gradients.size())
+    throw Error(name + " is " + std::to_string(gradients.size()) + " gradients of " +
+                std::to_string(ids.size()) + " lookups, expected one of each");
+  ps::RowGradients result{number, {}, {}, padding};
+  for (size_t i = 0; i < ids.size(); ++i) {
+    kept.push_back(idsOf(table, ids[i]));
+    result.ids.push_back(spanOf(kept.back()));
+    result.gradients.push_back(fromNumpy(gradients[i], table.type, name));
+    TensorType expected = rowsType(table, kept.back());
+    if (result.gradients.back().type != expected)
+      throw Error(name + " is " + result.gradients.back().type.str() + ", expected " + expected.str());
+  }
+  return result;
+}
+
+void push(ServersWorker &self, uint64_t step, const std::vector<std::vector<nb::object>> &arrays,
+          const std::vector<RowFields> &rowFields) {
   const auto &parameters = self.job->job->manifest.parameters;
   if (arrays.size() != parameters.size())
     throw Error("there are pushes for " + std::to_string(arrays.size()) + " parameters, expected " +
@@ -286,8 +276,12 @@ void push(ServersWorker &self, uint64_t step, const std::vector<std::vector<nb::
   std::vector<std::vector<HostTensor>> pushes;
   for (size_t i = 0; i < parameters.size(); ++i)
     pushes.push_back(pushesOf(*parameters[i], arrays[i]));
+  std::vector<HostTensor> kept;
+  std::vector<ps::RowGradients> rows;
+  for (const RowFields &fields : rowFields)
+    rows.push_back(gradientsOf(tableAt(self, std::get<0>(fields)), fields, kept));
   nb::gil_scoped_release unlocked;
-  self.worker->push(step, pushes);
+  self.worker->push(step, pushes, rows);
 }
 
 nb::list fetch(ServersWorker &self, uint64_t step, const std::vector<std::pair<uint32_t, int32_t>> &places) {
@@ -317,12 +311,16 @@ std::vector<Shape> sliceVariable(const Shape &shape, uint32_t count, uint64_t mi
 void bindServers(nb::module_ &module) {
   nb::class_<ServersJob>(module, "ServersJob", "What parameter servers hold, and the plans that update it.")
       .def(nb::init<const std::string &, const std::string &, uint32_t, uint32_t, uint32_t,
-                    const std::vector<ParameterFields> &, const std::vector<PlanFields> &>(),
+                    const std::vector<ParameterFields> &, const std::vector<PlanFields> &,
+                    const std::vector<TableFields> &>(),
            "mode"_a, "on_lost"_a, "workers"_a, "servers"_a, "geo_steps"_a, "parameters"_a, "plans"_a,
+           "tables"_a = std::vector<TableFields>(),
            "Parameters are (name, dtype, shape, states, pushes, blocks), their states (name, dtype, shape,\n"
            "sliced), pushes (dtype, shape, sliced), blocks (name, begin, size, shape, server, plan); plans\n"
-           "(arguments, bytes of the file), their arguments (role, state): fields as\n"
-           "runtime/servers/model/manifest.fbs has them.")
+           "(arguments, bytes of the file), their arguments (role, state); tables (name, dtype, dim, slots,\n"
+           "(init, scale), seed, plan, admit), their slots (name, dtype, shape, first value as bytes): "
+           "fields\n"
+           "as runtime/servers/model/manifest.fbs has them.")
       .def_prop_ro(
           "hash", [](const ServersJob &self) { return self.hash.text(); },
           "Of the manifest: the name of the job.");
@@ -382,8 +380,16 @@ void bindServers(nb::module_ &module) {
           "Waits for all servers; the first step that this worker takes part in.")
       .def("pull", &pull, "step"_a,
            "The parameters for a step; waits. They stay as they are until the next pull.")
-      .def("push", &push, "step"_a, "pushes"_a,
-           "Hands over what is pushed for each parameter, as arrays, which must not change any more.")
+      .def("pull_rows", &pullRows, "step"_a, "lookups"_a,
+           "The rows of lookups (table, ids, create, padding) for a step, of each an array (*ids.shape, "
+           "dim);\n"
+           "waits for all at once. `create`: ids without a row get one, for training. The id `padding`, if "
+           "it\n"
+           "is not None, has zeros. Tables are numbers.")
+      .def(
+          "push", &push, "step"_a, "pushes"_a, "rows"_a = std::vector<RowFields>(),
+          "Hands over what is pushed for each parameter, as arrays, which must not change any more. `rows`:\n"
+          "of tables (table, ids of each lookup, their gradients, padding), each table once.")
       .def(
           "is_pushed", [](const ServersWorker &self, uint64_t step) { return self.worker->isPushed(step); },
           "step"_a)

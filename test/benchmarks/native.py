@@ -84,19 +84,19 @@ def collective(effort: Effort, kind: str, size: str) -> Iterator[Row]:
         yield Row(f"{what} / Open MPI", ours["ours"], mpi, goal=0.2)
 
 
-def _over_grpc(name: str, size: int, effort: Effort) -> Iterator[dict[str, Any]]:
+def _over_grpc(name: str, effort: Effort, *sizes: int) -> Iterator[dict[str, Any]]:
     """What a program finds that needs gRPC; nothing where this was built without."""
     program = PROGRAMS / name
     if not program.exists():
         print(f"built without gRPC: {name} are not measured", file=sys.stderr)
         return
-    arguments = [str(size), str(effort.rounds), "1" if effort.quick else "3"]
+    arguments = [*map(str, sizes), str(effort.rounds), "1" if effort.quick else "3"]
     yield from lines(str(program), *arguments, EPL_GRPC=str(BUILD / "lib/libepl_grpc.so"))
 
 
 def servers(effort: Effort) -> Iterator[Row]:
-    """What a worker and its server exchange in a step, and the server's update."""
-    for found in _over_grpc("servers", 16 * MIB, effort):
+    """What a worker and its server exchange in a step, and the server's update; rows of a large table."""
+    for found in _over_grpc("servers", effort, 16 * MIB):
         seconds = found["seconds"]
         if found["what"] == "update":
             yield Row(
@@ -106,10 +106,14 @@ def servers(effort: Effort) -> Iterator[Row]:
         one, bare = seconds["one block"], seconds["bare"]
         yield Row("push and pull of 64 MiB / bare gRPC", one, bare, goal=1 / 0.8)
         yield Row("the same in 40 blocks / in one", seconds["40 blocks"], one, goal=1.3)
+    rows, batch = (1_000_000, 100_000) if effort.quick else (10_000_000, 1_000_000)
+    for found in _over_grpc("tables", effort, rows, batch):
+        what = f"pull and push of {batch} of {rows} rows / bare gRPC"
+        yield Row(what, found["seconds"]["table"], found["seconds"]["bare"], goal=1 / 0.5)
 
 
 def streams(effort: Effort) -> Iterator[Row]:
     """What workers and servers exchange, beside a bare stream of gRPC that lands in tensors as well."""
-    for found in _over_grpc("streams", 64 * MIB, effort):
+    for found in _over_grpc("streams", effort, 64 * MIB):
         ours, bare = found["seconds"]["ours"], found["seconds"]["bare"]
         yield Row(f"64 MiB {found['what']} in 1 MiB frames / bare gRPC", ours, bare, goal=1 / 0.8)

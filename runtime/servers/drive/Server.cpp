@@ -28,26 +28,36 @@ constexpr auto kFarewell = std::chrono::seconds(2); // for what was sent last to
 /// pages are there.
 class GradientMemory {
 public:
-  HostTensor &get(const GradientKey &key, const TensorType &type) {
+  /// What is to have so many bytes.
+  TableStore::Push &get(const GradientKey &key, uint64_t bytes) {
     auto found = kept.find(key);
     if (found != kept.end())
       return found->second;
-    std::vector<HostTensor> &spare = spares[key.block];
-    HostTensor memory = spare.empty() ? HostTensor::allocate(type, Memory::Fill::none) : spare.back();
-    if (!spare.empty())
-      spare.pop_back();
-    return kept.emplace(key, std::move(memory)).first->second;
+    return kept.emplace(key, TableStore::Push{memoryFor(key.block, bytes), bytes}).first->second;
   }
   /// The gradient, which whoever asks gives back.
-  HostTensor take(const GradientKey &key) { return std::move(kept.extract(key).mapped()); }
+  TableStore::Push take(const GradientKey &key) { return std::move(kept.extract(key).mapped()); }
   void giveBack(uint32_t block, HostTensor memory) { spares[block].push_back(std::move(memory)); }
   void drop(const GradientKey &key) {
     if (kept.contains(key))
-      giveBack(key.block, take(key));
+      giveBack(key.block, take(key).memory);
   }
 
 private:
-  std::map<GradientKey, HostTensor> kept;
+  /// A spare one, if it is large enough: pushes of tables have many sizes.
+  HostTensor memoryFor(uint32_t block, uint64_t bytes) {
+    std::vector<HostTensor> &spare = spares[block];
+    HostTensor memory;
+    if (!spare.empty()) {
+      memory = std::move(spare.back());
+      spare.pop_back();
+    }
+    if (memory.data && memory.type.bytes() >= bytes)
+      return memory;
+    return HostTensor::allocate({plan::ElementType::i8, {int64_t(bytes)}}, Memory::Fill::none);
+  }
+
+  std::map<GradientKey, TableStore::Push> kept;
   std::map<uint32_t, std::vector<HostTensor>> spares; // by block
 };
 
@@ -157,14 +167,23 @@ private:
   }
   void perform(const act::LoadJob &);
   void perform(const act::StoreGradient &action) {
-    TensorType type{plan::ElementType::i8, {int64_t(logic.job()->blocks.pushBytes(action.key.block))}};
-    HostTensor &memory = gradients.get(action.key, type);
+    TableStore::Push &push = gradients.get(action.key, action.total);
     if (!action.bytes.empty())
-      std::memcpy(memory.data + action.offset, action.bytes.data(), action.bytes.size());
+      std::memcpy(push.memory.data + action.offset, action.bytes.data(), action.bytes.size());
   }
   void perform(const act::DiscardGradient &action) { gradients.drop(action.key); }
   void perform(const act::UpdateBlock &action);
   void perform(const act::SendValue &action);
+  void perform(const act::StoreIds &action) {
+    std::vector<int64_t> &target = ids[{action.worker, action.block}];
+    if (action.offset == 0)
+      target.clear();
+    // As they come: nobody is believed how many there will be.
+    target.resize((action.offset + action.bytes.size() + sizeof(int64_t) - 1) / sizeof(int64_t));
+    std::ranges::copy(action.bytes,
+                      std::as_writable_bytes(std::span(target)).begin() + int64_t(action.offset));
+  }
+  void perform(const act::SendRows &action);
   void perform(const act::EndServer &action) {
     end = action.error;
     perform(gather.end(action.error));
@@ -172,7 +191,8 @@ private:
   }
 
   void loaded(std::unique_ptr<BlockStore> made, const std::string &error);
-  void updateEnded(const BlockStore::Update &update, uint32_t block, const std::string &error);
+  void updateEnded(const std::vector<TableStore::Push> &pushes, uint32_t block, const std::string &error);
+  void send(StreamId to, const frames::ValueT &message, const HostTensor &value);
 
   const ServerOptions options;
   std::mutex mutex;
@@ -184,7 +204,8 @@ private:
   uint64_t lastStream = 0;
   std::unique_ptr<SetupParts> setup = std::make_unique<SetupParts>();
   GradientMemory gradients;
-  std::map<std::pair<uint32_t, uint32_t>, HostTensor> backups; // by worker and block
+  std::map<std::pair<uint32_t, uint32_t>, HostTensor> backups;       // by worker and block
+  std::map<std::pair<uint32_t, uint32_t>, std::vector<int64_t>> ids; // asked for, by worker and part
   Streams streams;
   std::future<void> loading;
   std::unique_ptr<BlockStore> store; // once the job is loaded
@@ -215,21 +236,28 @@ void Server::Driver::loaded(std::unique_ptr<BlockStore> made, const std::string 
 }
 
 void Server::Driver::perform(const act::UpdateBlock &action) {
+  std::vector<TableStore::Push> pushes;
+  for (const GradientKey &key : action.gradients)
+    pushes.push_back(gradients.take(key));
+  auto done = [this, pushes, block = action.block](const std::string &error) {
+    updateEnded(pushes, block, error);
+  };
+  if (logic.job()->blocks.isPart(action.block))
+    return store->tables().update(action.block, pushes, action.factor, done);
   BlockStore::Update update;
   update.factor = action.factor;
-  for (const GradientKey &key : action.gradients)
-    update.gradients.push_back(gradients.take(key));
+  for (const TableStore::Push &push : pushes)
+    update.gradients.push_back(push.memory);
   if (logic.job()->manifest.mode == manifest::Mode::dc_asgd)
     update.backup = backups.at({action.gradients.front().worker, action.block});
-  store->update(action.block, update, [this, update, block = action.block](const std::string &error) {
-    updateEnded(update, block, error);
-  });
+  store->update(action.block, update, done);
 }
 
-void Server::Driver::updateEnded(const BlockStore::Update &update, uint32_t block, const std::string &error) {
+void Server::Driver::updateEnded(const std::vector<TableStore::Push> &pushes, uint32_t block,
+                                 const std::string &error) {
   std::scoped_lock lock(mutex);
-  for (const HostTensor &memory : update.gradients)
-    gradients.giveBack(block, memory);
+  for (const TableStore::Push &push : pushes)
+    gradients.giveBack(block, push.memory);
   perform(error.empty() ? logic.updateEnded(block, Ticker::now()) : logic.failed(error));
 }
 
@@ -239,7 +267,25 @@ void Server::Driver::perform(const act::SendValue &action) {
     backups[{action.worker, action.block}] = value;
   frames::ValueT message;
   message.block = action.block, message.state = action.state, message.version = action.version;
-  if (std::shared_ptr<Stream> stream = streams.find(action.stream))
+  send(action.stream, message, value);
+}
+
+void Server::Driver::perform(const act::SendRows &action) {
+  frames::ValueT message;
+  message.block = action.block, message.version = action.version;
+  store->tables().gather(
+      action.block, std::move(ids[{action.worker, action.block}]), action.create,
+      [this, message, to = action.stream](const std::string &error, const HostTensor &rows) {
+        std::scoped_lock lock(mutex);
+        if (error.empty())
+          send(to, message, rows);
+        else
+          perform(logic.failed(error));
+      });
+}
+
+void Server::Driver::send(StreamId to, const frames::ValueT &message, const HostTensor &value) {
+  if (std::shared_ptr<Stream> stream = streams.find(to))
     sendPieces(*stream, message, {value.data, value.type.bytes()}, value.owner);
 }
 

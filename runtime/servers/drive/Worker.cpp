@@ -3,10 +3,10 @@
 #include "runtime/servers/drive/Worker.h"
 
 #include "runtime/Error.h"
+#include "runtime/servers/drive/BlockParts.h"
 #include "runtime/servers/drive/SendPieces.h"
 #include "runtime/servers/drive/Streams.h"
 #include "runtime/servers/drive/Ticker.h"
-#include "runtime/servers/model/Slices.h"
 #include "runtime/servers/store/Average.h"
 #include "runtime/servers/store/BlockStore.h"
 
@@ -30,47 +30,6 @@ uint64_t numberOf(LinkId link) { return uint64_t(link.server) << 32 | link.strea
 LinkId linkOf(uint64_t number) { return {uint32_t(number >> 32), uint32_t(number)}; }
 
 std::span<const std::byte> bytesOf(const HostTensor &tensor) { return {tensor.data, tensor.type.bytes()}; }
-
-/// What a block has of its parameter (-1), or of a state: where it begins in the whole, and what it is.
-struct Part {
-  size_t begin; // bytes
-  TensorType type;
-};
-
-/// Where in a state, or in what is pushed, a block's part of it begins.
-template <typename TensorT> size_t rowsBegin(const Job &job, uint32_t block, const TensorT &whole) {
-  uint64_t elements = whole.sliced ? job.blocks.firstRow(block) * rowElements(whole.shape) : 0;
-  return elements * elementBytes(whole.type);
-}
-
-Part partOf(const Job &job, uint32_t block, int32_t state) {
-  const manifest::ParameterT &parameter = job.blocks.parameter(block);
-  const manifest::BlockT &cut = job.blocks[block];
-  if (state == BlockStore::kParameter)
-    return {cut.begin * elementBytes(parameter.type), {parameter.type, cut.shape}};
-  const manifest::StateT &kept = *parameter.states[size_t(state)];
-  return {rowsBegin(job, block, kept), {kept.type, shapeIn(cut, kept)}};
-}
-
-HostTensor take(const HostTensor &whole, Part part) {
-  return {std::move(part.type), whole.data + part.begin, whole.owner};
-}
-
-/// A push of a block. `wholes`: all that is pushed for its parameter. A lone tensor stays where it is.
-HostTensor pushOf(const Job &job, uint32_t block, const std::vector<HostTensor> &wholes) {
-  const manifest::ParameterT &parameter = job.blocks.parameter(block);
-  std::vector<PushPart> parts = job.blocks.pushParts(block);
-  if (parts.size() == 1)
-    return take(wholes.front(), {rowsBegin(job, block, *parameter.pushes.front()),
-                                 {parts.front().type, parts.front().shape}});
-  // Zeros between tensors: a worker sends no memory that it does not mean to.
-  HostTensor result = HostTensor::allocate({plan::ElementType::i8, {int64_t(job.blocks.pushBytes(block))}});
-  for (size_t i = 0; i < parts.size(); ++i)
-    if (parts[i].bytes != 0)
-      std::memcpy(result.data + parts[i].offset, wholes[i].data + rowsBegin(job, block, *parameter.pushes[i]),
-                  parts[i].bytes);
-  return result;
-}
 
 /// sum(addends) * factor, in memory of its own.
 HostTensor combined(const std::vector<HostTensor> &addends, double factor) {
@@ -124,17 +83,37 @@ public:
     return parameters;
   }
 
-  void push(uint64_t step, const std::vector<std::vector<HostTensor>> &pushes) {
+  void push(uint64_t step, const std::vector<std::vector<HostTensor>> &pushes,
+            std::span<const RowGradients> rows) {
+    if (rowsStep != step)
+      pullRows(step, {});
     std::vector<HostTensor> cut;
     for (uint32_t block = 0; block < job->blocks.size(); ++block)
       cut.push_back(pushOf(*job, block, pushes.at(parameterOf[block])));
+    std::ranges::move(pushesOfRows(*job, rows), std::back_inserter(cut));
     std::unique_lock lock(mutex);
     checkRunning();
-    for (uint32_t block = 0; block < job->blocks.size(); ++block) {
+    for (uint32_t block = 0; block < job->blocks.total(); ++block) {
       held[++lastHandle] = std::move(cut[block]);
       perform(logic.push(step, block, lastHandle));
     }
     await(lock, [&] { return mostWaiting() <= kMostWaiting; });
+  }
+
+  std::vector<HostTensor> pullRows(uint64_t step, std::span<const Lookup> lookups) {
+    bool all = job->manifest.mode == manifest::Mode::sync && rowsStep != step;
+    auto pulls = std::make_shared<RowPulls>(job, lookups, all);
+    std::unique_lock lock(mutex);
+    checkRunning();
+    for (const RowsRequest &rows : pulls->requests()) {
+      wanted.insert({rows.block, BlockStore::kParameter});
+      rowPulls[rows.block] = pulls;
+    }
+    perform(logic.pullRows(step, pulls->requests()));
+    rowsStep = step;
+    await(lock, [&] { return wanted.empty(); });
+    lock.unlock();
+    return pulls->rows();
   }
 
   bool isPushed(uint64_t step) const { return logic.isPushed(step); }
@@ -193,7 +172,7 @@ private:
 
   size_t mostWaiting() const {
     size_t most = 0;
-    for (uint32_t block = 0; block < job->blocks.size(); ++block)
+    for (uint32_t block = 0; block < job->blocks.total(); ++block)
       most = std::max(most, logic.waiting(block));
     return most;
   }
@@ -245,6 +224,7 @@ private:
   void perform(const act::SendFrame &action) { streams.send(numberOf(action.link), action.head); }
   void perform(const act::SendSetup &action);
   void perform(const act::SendGradient &action);
+  void perform(const act::SendIds &action);
   void perform(const act::MergeGradient &action) {
     held[action.into] = combined({held[action.into], held[action.from]}, 1);
     held.erase(action.from);
@@ -260,6 +240,7 @@ private:
   void perform(const act::StoreValue &action);
   void perform(const act::HaveValue &action) {
     wanted.erase({action.block, action.state});
+    rowPulls.erase(action.block);
     if (wanted.empty())
       changed.notify_all();
   }
@@ -284,6 +265,8 @@ private:
   std::vector<uint32_t> parameterOf;     // each block is
   std::map<ValueId, HostTensor> fetched; // where what is fetched goes; else it goes into the parameters
   std::set<Value> wanted;                // that have not come
+  std::optional<uint64_t> rowsStep;      // the last one that has asked for rows
+  std::map<uint32_t, std::shared_ptr<RowPulls>> rowPulls; // by part of a table whose rows have not come
   std::map<GradientHandle, HostTensor> held;
   GradientHandle lastHandle = 0;
 
@@ -332,9 +315,21 @@ void Worker::Driver::perform(const act::SendGradient &action) {
   sendPieces(*stream, message, bytesOf(sent), sent.owner);
 }
 
+void Worker::Driver::perform(const act::SendIds &action) {
+  std::shared_ptr<Stream> stream = streams.find(numberOf(action.link));
+  if (!stream)
+    return;
+  frames::PullRowsT message;
+  message.block = action.rows.block, message.least = action.least, message.create = action.rows.create;
+  const std::shared_ptr<RowPulls> &pulls = rowPulls.at(action.rows.block);
+  sendPieces(*stream, message, pulls->ids(action.rows.block), pulls);
+}
+
 void Worker::Driver::perform(const act::StoreValue &action) {
   if (action.bytes.empty())
     return;
+  if (job->blocks.isPart(action.block))
+    return rowPulls.at(action.block)->store(action.block, action.offset, action.bytes);
   uint32_t parameter = parameterOf[action.block];
   auto target = fetched.find({parameter, action.state});
   if (target == fetched.end() && action.state != BlockStore::kParameter)
@@ -353,8 +348,12 @@ Worker::~Worker() = default;
 
 uint64_t Worker::begin() { return driver->begin(); }
 const std::vector<HostTensor> &Worker::pull(uint64_t step) { return driver->pull(step); }
-void Worker::push(uint64_t step, const std::vector<std::vector<HostTensor>> &pushes) {
-  driver->push(step, pushes);
+void Worker::push(uint64_t step, const std::vector<std::vector<HostTensor>> &pushes,
+                  std::span<const RowGradients> rows) {
+  driver->push(step, pushes, rows);
+}
+std::vector<HostTensor> Worker::pullRows(uint64_t step, std::span<const Lookup> lookups) {
+  return driver->pullRows(step, lookups);
 }
 bool Worker::isPushed(uint64_t step) const { return driver->isPushed(step); }
 std::vector<HostTensor> Worker::fetch(uint64_t step, const std::vector<ValueId> &values) {

@@ -3,6 +3,7 @@
 #define EPL_RUNTIME_SERVERS_DRIVE_WORKER_H
 
 #include "runtime/servers/Stream.h"
+#include "runtime/servers/drive/RowPulls.h"
 #include "runtime/servers/logic/WorkerLogic.h"
 #include "runtime/session/State.h"
 
@@ -49,8 +50,13 @@ public:
   const std::vector<HostTensor> &pull(uint64_t step);
   /// Hands over what updates of all parameters read in a step: of each parameter its pushes, each as a whole
   /// (a gradient, of geo the difference, and values beside it). Returns once few enough wait to be sent. They
-  /// must not change any more.
-  void push(uint64_t step, const std::vector<std::vector<HostTensor>> &pushes);
+  /// must not change any more. `rows`: the gradients of tables that the step has looked up, which may change
+  /// afterwards. Throws Error as pushesOfRows does.
+  void push(uint64_t step, const std::vector<std::vector<HostTensor>> &pushes,
+            std::span<const RowGradients> rows = {});
+  /// The rows of lookups for a step, of each one tensor [ids, dim]; waits for all at once. Of sync also for
+  /// parts without such ids, so that no worker is more than a step ahead. Throws Error as RowPulls does.
+  std::vector<HostTensor> pullRows(uint64_t step, std::span<const Lookup> lookups);
   /// Whether a step pushes: always, of geo each so many steps.
   bool isPushed(uint64_t step) const;
   /// Parameters and states as they are for a step, none twice, each as a whole; waits for all at once. Of a

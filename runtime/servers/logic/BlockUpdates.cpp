@@ -1,7 +1,5 @@
 #include "runtime/servers/logic/BlockUpdates.h"
 
-#include "runtime/plan/format/Quoted.h"
-
 #include <algorithm>
 
 namespace epl::runtime::servers {
@@ -20,12 +18,8 @@ frames::AcknowledgeT acknowledgeOf(uint64_t step, uint32_t block) {
 BlockUpdates::BlockUpdates(std::shared_ptr<const Job> from, uint32_t server, const Members &members,
                            ServerOutbox &out)
     : job(std::move(from)), members(members), out(out) {
-  for (uint32_t block : job->blocks.ofServer(server))
+  for (uint32_t block : job->blocks.allOfServer(server))
     blocks.try_emplace(block);
-}
-
-std::string BlockUpdates::blockText(uint32_t block) const {
-  return "block " + runtime::quoted(job->blocks[block].name);
 }
 
 BlockUpdates::Sender &BlockUpdates::sender(Block &block, uint32_t worker) {
@@ -53,15 +47,25 @@ std::string BlockUpdates::push(uint32_t worker, const frames::PushT &push, std::
   if (from.partial && *from.partial != key)
     return "pushes step " + std::to_string(push.step) + " of " + blockText(push.block) + " within its step " +
            std::to_string(from.partial->step);
-  std::string fault =
-      from.order.accept({push.offset, bytes.size()}, push.total, job->blocks.pushBytes(push.block));
-  if (!fault.empty())
+  if (std::string fault = acceptPush(push, bytes.size(), from); !fault.empty())
     return "pushes a gradient of " + blockText(push.block) + ", which " + fault;
   from.partial = key;
   out.actions.emplace_back(StoreGradient{key, push.offset, push.total, bytes});
   if (from.order.complete())
     completed(worker, key, block, from);
   return "";
+}
+
+/// A block has pushes of one size; a part of a table those of each number of rows.
+std::string BlockUpdates::acceptPush(const frames::PushT &push, uint64_t size, Sender &from) const {
+  Piece piece{push.offset, size};
+  if (!job->blocks.isPart(push.block))
+    return from.order.accept(piece, push.total, job->blocks.pushBytes(push.block));
+  if (push.offset == 0)
+    from.total = push.total;
+  if (!RowsPush::withBytes(push.total, rowBytes(job->blocks.table(push.block))))
+    return "has " + std::to_string(push.total) + " bytes, which no number of rows has";
+  return from.order.accept(piece, push.total, from.total);
 }
 
 /// Where every worker pushes each step, the one that is open is the only one that can come.
@@ -141,16 +145,46 @@ std::string BlockUpdates::pull(uint32_t worker, uint32_t number, int32_t state, 
   auto found = blocks.find(number);
   if (found == blocks.end())
     return "asks for block " + std::to_string(number) + ", which this server has not";
+  if (job->blocks.isPart(number))
+    return "asks for " + blockText(number) + " without ids";
   if (state < -1 || state >= int64_t(job->blocks.parameter(number).states.size()))
     return "asks for state " + std::to_string(state) + " of " + blockText(number) + ", which has " +
            std::to_string(job->blocks.parameter(number).states.size());
-  std::deque<Waiting> &waiting = found->second.waiting;
-  if (std::ranges::any_of(
-          waiting, [&](const Waiting &other) { return other.worker == worker && other.state == state; }))
+  return await(number, {worker, state, least});
+}
+
+std::string BlockUpdates::pullRows(uint32_t worker, const frames::PullRowsT &rows,
+                                   std::span<const std::byte> bytes) {
+  auto found = blocks.find(rows.block);
+  if (found == blocks.end() || !job->blocks.isPart(rows.block))
+    return "asks for rows of block " + std::to_string(rows.block) +
+           ", which is no part of a table that this server has";
+  Sender &from = sender(found->second, worker);
+  if (rows.offset == 0)
+    from.idsTotal = rows.total;
+  std::string fault = from.ids.accept({rows.offset, bytes.size()}, rows.total, from.idsTotal);
+  if (!fault.empty())
+    return "asks for rows of " + blockText(rows.block) + " by ids, whose list " + fault;
+  if (auto &waiting = found->second.waiting;
+      std::ranges::any_of(waiting, [&](const Waiting &other) { return other.worker == worker; }))
+    return "asks twice for " + blockText(rows.block);
+  out.actions.emplace_back(StoreIds{worker, rows.block, rows.offset, rows.total, bytes});
+  if (!from.ids.complete())
+    return "";
+  from.ids = PieceOrder();
+  return await(rows.block, {worker, -1, rows.least, rows.create});
+}
+
+/// Has a worker wait for a value, unless it is there.
+std::string BlockUpdates::await(uint32_t number, const Waiting &waiting) {
+  Block &block = blocks.at(number);
+  if (std::ranges::any_of(block.waiting, [&](const Waiting &other) {
+        return other.worker == waiting.worker && other.state == waiting.state;
+      }))
     return "asks twice for " + blockText(number);
-  sender(found->second, worker); // of this life, of which nothing may be applied yet
-  waiting.push_back({worker, state, least});
-  answer(number, found->second);
+  sender(block, waiting.worker); // of this life, of which nothing may be applied yet
+  block.waiting.push_back(waiting);
+  answer(number, block);
   return "";
 }
 
@@ -167,16 +201,22 @@ void BlockUpdates::answer(uint32_t number, Block &block) {
       ++next;
       continue;
     }
+    StreamId stream = members.at(next->worker).stream;
     bool keep = job->manifest.mode == manifest::Mode::dc_asgd && next->state == -1;
-    out.actions.emplace_back(
-        SendValue{members.at(next->worker).stream, next->worker, number, next->state, block.version, keep});
+    if (job->blocks.isPart(number))
+      out.actions.emplace_back(SendRows{stream, next->worker, number, block.version, next->create});
+    else
+      out.actions.emplace_back(SendValue{stream, next->worker, number, next->state, block.version, keep});
     next = block.waiting.erase(next);
   }
 }
 
 void BlockUpdates::dropStream(uint32_t worker) {
-  for (auto &[number, block] : blocks)
+  for (auto &[number, block] : blocks) {
     std::erase_if(block.waiting, [&](const Waiting &waiting) { return waiting.worker == worker; });
+    if (auto from = block.senders.find(worker); from != block.senders.end())
+      from->second.ids = PieceOrder();
+  }
 }
 
 void BlockUpdates::dropLife(uint32_t worker, uint64_t step) {

@@ -1,4 +1,5 @@
-// The blocks of a server: which gradients have come, when a block is updated, who waits for its value.
+// The blocks of a server and its parts of tables: which gradients have come, when a block is updated, who
+// waits for its value.
 
 #ifndef EPL_RUNTIME_SERVERS_LOGIC_BLOCKUPDATES_H
 #define EPL_RUNTIME_SERVERS_LOGIC_BLOCKUPDATES_H
@@ -24,6 +25,9 @@ public:
   std::string push(uint32_t worker, const frames::PushT &push, std::span<const std::byte> bytes);
   /// Asks for a parameter (state -1) or a state, with `least` steps applied.
   std::string pull(uint32_t worker, uint32_t block, int32_t state, uint64_t least);
+
+  /// A piece of the ids whose rows of a part are asked for.
+  std::string pullRows(uint32_t worker, const frames::PullRowsT &rows, std::span<const std::byte> bytes);
 
   void updateEnded(uint32_t block);
 
@@ -61,11 +65,15 @@ private:
     uint64_t applied = 0;  ///< steps below it are in the block
     std::optional<GradientKey> partial;
     PieceOrder order;
+    uint64_t total = 0;    ///< of a part of a table: what the first piece of its push has said
+    PieceOrder ids;        ///< that rows are asked for by
+    uint64_t idsTotal = 0; ///< what the first piece of these has said
   };
   struct Waiting {
     uint32_t worker;
     int32_t state;
     uint64_t least;
+    bool create = false; ///< of rows
   };
   struct Block {
     uint64_t version = 0;
@@ -76,7 +84,9 @@ private:
   };
 
   bool isSync() const { return job->manifest.mode == manifest::Mode::sync; }
-  std::string blockText(uint32_t block) const;
+  std::string blockText(uint32_t block) const { return job->blocks.text(block); }
+  std::string acceptPush(const frames::PushT &push, uint64_t size, Sender &from) const;
+  std::string await(uint32_t block, const Waiting &waiting);
   Sender &sender(Block &block, uint32_t worker);
   std::string faultOfStep(uint32_t worker, const frames::PushT &push, const Block &block) const;
   void repeated(uint32_t worker, const frames::PushT &push, const Sender &sender, uint64_t size);

@@ -35,6 +35,8 @@ std::vector<Message> Requests::frames(uint64_t from) const {
   };
   for (auto next = list.lower_bound(from); next != list.end(); ++next) {
     const Request &request = next->second;
+    if (request.rows)
+      continue;
     if (request.state == -1) {
       pulls.blocks.emplace_back(request.least, request.block);
       if (pulls.blocks.size() == maxPulledBlocks)
@@ -46,6 +48,14 @@ std::vector<Message> Requests::frames(uint64_t from) const {
     result.emplace_back(fetch);
   }
   flush();
+  return result;
+}
+
+std::vector<Request> Requests::rows(uint64_t from) const {
+  std::vector<Request> result;
+  for (auto next = list.lower_bound(from); next != list.end(); ++next)
+    if (next->second.rows)
+      result.push_back(next->second);
   return result;
 }
 

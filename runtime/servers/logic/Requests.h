@@ -7,16 +7,31 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <utility>
 #include <vector>
 
 namespace epl::runtime::servers {
 
-/// The value of a block: of its parameter (state -1) or of a state, with so many steps applied.
+/// The ids whose rows a worker wants of a part of a table, as the caller numbers them.
+using IdsHandle = uint64_t;
+
+/// What a worker wants of a part of a table.
+struct RowsRequest {
+  uint32_t block;
+  IdsHandle ids;
+  uint64_t count; ///< of the ids; 0: to wait only
+  bool create;    ///< ids without a row get one
+};
+
+/// The value of a block: of its parameter (state -1) or of a state, with so many steps applied. Of a part of
+/// a table: some rows.
 struct Request {
   uint32_t block;
   int32_t state;
   uint64_t least;
+  uint64_t bytes; ///< that the answer has
+  std::optional<RowsRequest> rows = std::nullopt;
   PieceOrder order = {}; ///< of the pieces that have come
 };
 
@@ -34,8 +49,10 @@ public:
 
   /// Pieces begin anew, on another stream.
   void restart();
-  /// The frames for all from number `from` on: those of parameters in as few as possible.
+  /// The frames for all from number `from` on but rows: those of parameters in as few as possible.
   std::vector<Message> frames(uint64_t from) const;
+  /// Those for rows, from number `from` on.
+  std::vector<Request> rows(uint64_t from) const;
 
 private:
   std::map<uint64_t, Request> list; ///< by number, in the order in which they were made

@@ -56,7 +56,7 @@ struct DiscardGradient {
 };
 /// Adds up the gradients in their order, multiplies by the factor and updates the block with that. Of
 /// dc_asgd: with the backup of the one gradient's worker. Then ServerLogic::updateEnded, or failed. No two
-/// updates of one block overlap.
+/// updates of one block overlap. Of a part of a table: its rows, of each id the gradients in their order.
 struct UpdateBlock {
   uint32_t block;
   uint64_t step;
@@ -71,6 +71,20 @@ struct SendValue {
   uint64_t version;
   bool keep;
 };
+/// Copies bytes of the ids that a worker asks a part of a table for; they are the caller's, those of the
+/// frame that has come. From offset 0 on they are those of another request.
+struct StoreIds {
+  uint32_t worker, block;
+  uint64_t offset, total;
+  std::span<const std::byte> bytes;
+};
+/// Sends the rows of these ids, as all updates before leave them and none that follows, in pieces.
+struct SendRows {
+  StreamId stream;
+  uint32_t worker, block;
+  uint64_t version;
+  bool create; ///< ids without a row get one
+};
 /// The server is done, or has come to an error.
 struct EndServer {
   std::string error;
@@ -81,7 +95,8 @@ struct EndServer {
 using ServerAction =
     std::variant<server_actions::SendFrame, server_actions::CloseStream, server_actions::StoreSetup,
                  server_actions::LoadJob, server_actions::StoreGradient, server_actions::DiscardGradient,
-                 server_actions::UpdateBlock, server_actions::SendValue, server_actions::EndServer>;
+                 server_actions::UpdateBlock, server_actions::SendValue, server_actions::StoreIds,
+                 server_actions::SendRows, server_actions::EndServer>;
 
 /// Actions as they are made.
 struct ServerOutbox {

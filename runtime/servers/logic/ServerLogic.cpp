@@ -189,40 +189,6 @@ void ServerLogic::refuseStrangers() {
   }
 }
 
-std::string ServerLogic::take(uint32_t worker, const Message &message, std::span<const std::byte> payload) {
-  if (auto *setup = std::get_if<frames::SetupT>(&message))
-    return takeSetup(worker, *setup, payload);
-  if (auto *push = std::get_if<frames::PushT>(&message))
-    return takePush(worker, *push, payload);
-  if (auto *request = std::get_if<frames::PullRequestT>(&message))
-    return takePulls(worker, *request);
-  if (auto *fetch = std::get_if<frames::FetchT>(&message))
-    return takeFetch(worker, *fetch);
-  if (auto *begin = std::get_if<frames::BeginT>(&message))
-    return takeBegin(worker, begin->step);
-  if (auto *goodbye = std::get_if<frames::GoodbyeT>(&message))
-    return takeGoodbye(worker, goodbye->step);
-  if (auto *failure = std::get_if<frames::FailureT>(&message))
-    return "has failed: " + failure->text;
-  if (std::holds_alternative<frames::HeartbeatT>(message))
-    return "";
-  return textOf("has sent ", messageName(message), ", which is no worker's to send");
-}
-
-std::string ServerLogic::takeSetup(uint32_t worker, const frames::SetupT &item,
-                                   std::span<const std::byte> payload) {
-  if (worker != 0)
-    return "sets up the job, which is worker 0's to do";
-  if (std::string fault = setup->accept(item, payload); !fault.empty())
-    return fault;
-  out.actions.emplace_back(StoreSetup{{item.kind, item.index, item.state}, item.offset, item.total, payload});
-  if (job() && !known)
-    learnJob();
-  if (setup->complete())
-    out.actions.emplace_back(LoadJob{});
-  return "";
-}
-
 /// Now it is known who else there is.
 void ServerLogic::learnJob() {
   known = true;
@@ -239,56 +205,6 @@ ServerLogic::Actions ServerLogic::loaded(Milliseconds now) {
     out.send(member.stream, frames::ReadyT());
   }
   return take();
-}
-
-std::string ServerLogic::takePush(uint32_t worker, const frames::PushT &push,
-                                  std::span<const std::byte> payload) {
-  if (!blocks)
-    return "pushes before the server has been set up";
-  members.at(worker).pushed = true;
-  return blocks->push(worker, push, payload);
-}
-
-std::string ServerLogic::takePulls(uint32_t worker, const frames::PullRequestT &request) {
-  if (!blocks)
-    return "asks for blocks before the server has been set up";
-  for (const frames::PulledBlock &block : request.blocks)
-    if (std::string fault = blocks->pull(worker, block.block(), -1, block.least()); !fault.empty())
-      return fault;
-  return "";
-}
-
-std::string ServerLogic::takeFetch(uint32_t worker, const frames::FetchT &fetch) {
-  if (!blocks)
-    return "asks for states before the server has been set up";
-  return blocks->pull(worker, fetch.block, fetch.state, fetch.least);
-}
-
-std::string ServerLogic::takeBegin(uint32_t worker, uint64_t step) {
-  Member &member = members.at(worker);
-  if (member.begun ? step != member.firstStep : step < member.firstStep)
-    return textOf("begins in step ", step, ", expected ", member.firstStep,
-                  member.begun ? "" : " or a later one");
-  member.firstStep = step, member.begun = true;
-  if (blocks)
-    blocks->recheck();
-  return "";
-}
-
-std::string ServerLogic::takeGoodbye(uint32_t worker, uint64_t step) {
-  Member &member = members.at(worker);
-  if (blocks && isSync())
-    if (std::string fault = blocks->missing(worker, step); !fault.empty())
-      return fault;
-  frames::GoodbyeT goodbye;
-  goodbye.step = step;
-  out.send(member.stream, goodbye);
-  member.presence = Presence::gone, member.begun = true;
-  member.endStep = step;
-  if (blocks)
-    blocks->recheck();
-  endIfDone();
-  return "";
 }
 
 ServerLogic::Actions ServerLogic::updateEnded(uint32_t block, Milliseconds) {

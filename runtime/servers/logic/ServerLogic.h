@@ -63,6 +63,8 @@ private:
   std::string takeSetup(uint32_t worker, const frames::SetupT &setup, std::span<const std::byte> payload);
   std::string takePush(uint32_t worker, const frames::PushT &push, std::span<const std::byte> payload);
   std::string takePulls(uint32_t worker, const frames::PullRequestT &request);
+  std::string takePullRows(uint32_t worker, const frames::PullRowsT &rows,
+                           std::span<const std::byte> payload);
   std::string takeFetch(uint32_t worker, const frames::FetchT &fetch);
   std::string takeBegin(uint32_t worker, uint64_t step);
   std::string takeGoodbye(uint32_t worker, uint64_t step);

@@ -27,6 +27,9 @@ std::vector<SetupItem> setupItems(const BlockTable &blocks, uint32_t server) {
   std::set<uint32_t> plans;
   for (uint32_t block : own)
     plans.insert(blocks[block].plan);
+  for (uint32_t block : blocks.allOfServer(server))
+    if (blocks.isPart(block))
+      plans.insert(blocks.table(block).plan);
   for (uint32_t plan : plans)
     items.push_back({SetupKind::plan, plan});
   for (uint32_t block : own) {

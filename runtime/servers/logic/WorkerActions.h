@@ -4,6 +4,7 @@
 #ifndef EPL_RUNTIME_SERVERS_LOGIC_WORKERACTIONS_H
 #define EPL_RUNTIME_SERVERS_LOGIC_WORKERACTIONS_H
 
+#include "runtime/servers/logic/Requests.h"
 #include "runtime/servers/logic/SetupItems.h"
 
 #include <cstddef>
@@ -53,6 +54,12 @@ struct SendGradient {
   GradientHandle gradient;
   double factor;
 };
+/// Sends ids whose rows are wanted, in pieces, and keeps them until the rows have come.
+struct SendIds {
+  LinkId link;
+  uint64_t least;
+  RowsRequest rows;
+};
 /// Adds `from` to `into`, and needs `from` no longer.
 struct MergeGradient {
   GradientHandle into, from;
@@ -73,7 +80,7 @@ struct StoreValue {
   uint64_t offset, total;
   std::span<const std::byte> bytes;
 };
-/// All of a value has come.
+/// All of a value, or of the rows of a part of a table, has come.
 struct HaveValue {
   uint32_t block;
   int32_t state;
@@ -88,9 +95,9 @@ struct EndWorker {
 
 using WorkerAction =
     std::variant<worker_actions::OpenStream, worker_actions::CloseStream, worker_actions::SendFrame,
-                 worker_actions::SendSetup, worker_actions::SendGradient, worker_actions::MergeGradient,
-                 worker_actions::ReleaseGradient, worker_actions::BeginSteps, worker_actions::StoreValue,
-                 worker_actions::HaveValue, worker_actions::EndWorker>;
+                 worker_actions::SendSetup, worker_actions::SendGradient, worker_actions::SendIds,
+                 worker_actions::MergeGradient, worker_actions::ReleaseGradient, worker_actions::BeginSteps,
+                 worker_actions::StoreValue, worker_actions::HaveValue, worker_actions::EndWorker>;
 
 } // namespace epl::runtime::servers
 

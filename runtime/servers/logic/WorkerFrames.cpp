@@ -1,7 +1,6 @@
 // What a worker does with the frames that come. Each returns what is wrong with its frame, for behind the
 // server's name; empty if nothing is.
 
-#include "runtime/plan/format/Quoted.h"
 #include "runtime/servers/logic/Text.h"
 #include "runtime/servers/logic/WorkerLogic.h"
 
@@ -63,7 +62,7 @@ std::string WorkerLogic::takeReady(uint32_t server) {
 
 std::string WorkerLogic::takeAcknowledge(uint32_t server, const frames::AcknowledgeT &acknowledge) {
   uint32_t block = acknowledge.block;
-  if (block >= gradients.size() || job->blocks[block].server != server)
+  if (block >= gradients.size() || job->blocks.serverOf(block) != server)
     return textOf("acknowledges a push of block ", block, ", which it has not");
   if (std::optional<Gradients::Entry> entry = gradients[block].acknowledged(acknowledge.step)) {
     std::erase(servers[server].sent, block);
@@ -80,13 +79,11 @@ std::string WorkerLogic::takeValue(uint32_t number, const frames::ValueT &value,
   Request *found = requests.find(value.block, value.state);
   if (!found)
     return textOf("has sent a value of block ", value.block, " that nobody has asked for");
-  std::string name = "block " + runtime::quoted(job->blocks[value.block].name);
+  std::string name = job->blocks.text(value.block);
   if (isSync() && value.version < found->least)
     return textOf("has sent ", name, " after ", value.version, " steps, expected ", found->least);
-  uint64_t bytes = value.state == -1 ? job->blocks.bytes(value.block)
-                                     : job->blocks.stateBytes(value.block, uint32_t(value.state));
-  if (std::string fault = found->order.accept({value.offset, payload.size()}, value.total, bytes);
-      !fault.empty())
+  std::string fault = found->order.accept({value.offset, payload.size()}, value.total, found->bytes);
+  if (!fault.empty())
     return "has sent a value of " + name + ", which " + fault;
   actions.emplace_back(StoreValue{value.block, value.state, value.offset, value.total, payload});
   if (!found->order.complete())
@@ -99,10 +96,10 @@ std::string WorkerLogic::takeValue(uint32_t number, const frames::ValueT &value,
 
 void WorkerLogic::takeHeartbeat(Server &server, const frames::HeartbeatT &heartbeat) {
   server.delay.clear();
-  if (heartbeat.block < 0 || heartbeat.block >= int64_t(job->blocks.size()) || heartbeat.awaited.empty())
+  if (heartbeat.block < 0 || heartbeat.block >= int64_t(job->blocks.total()) || heartbeat.awaited.empty())
     return;
-  server.delay = textOf("step ", heartbeat.step, " of block ",
-                        runtime::quoted(job->blocks[uint32_t(heartbeat.block)].name), " awaits worker");
+  server.delay =
+      textOf("step ", heartbeat.step, " of ", job->blocks.text(uint32_t(heartbeat.block)), " awaits worker");
   for (size_t i = 0; i < heartbeat.awaited.size(); ++i)
     server.delay += textOf(i == 0 ? " " : ", ", heartbeat.awaited[i]);
 }

@@ -1,7 +1,6 @@
 #include "runtime/servers/logic/WorkerLogic.h"
 
 #include "runtime/Error.h"
-#include "runtime/plan/format/Quoted.h"
 #include "runtime/servers/logic/Text.h"
 
 #include <algorithm>
@@ -13,14 +12,14 @@ using namespace worker_actions;
 
 WorkerLogic::WorkerLogic(std::shared_ptr<const Job> from, WorkerOptions given, Milliseconds now)
     : job(std::move(from)), options(std::move(given)), random(options.seed), noticed(now),
-      gradients(job->blocks.size()) {
+      gradients(job->blocks.total()) {
   if (options.addresses.size() != job->manifest.servers)
     throw Error(textOf("there are addresses of ", options.addresses.size(), " servers, expected ",
                        job->manifest.servers));
   if (options.worker >= job->manifest.workers)
     throw Error(textOf("this is worker ", options.worker, ", expected one below ", job->manifest.workers));
   for (uint32_t server = 0; server < options.addresses.size(); ++server)
-    servers.push_back({ServerLink(options.timing, now), job->blocks.ofServer(server)});
+    servers.push_back({ServerLink(options.timing, now), job->blocks.allOfServer(server)});
 }
 
 bool WorkerLogic::isOpen(const Server &server) const {
@@ -120,9 +119,10 @@ uint64_t WorkerLogic::leastOf(uint64_t step, uint32_t block) const {
   }
 }
 
-void WorkerLogic::request(uint32_t server, uint64_t step, uint32_t block, int32_t state) {
-  if (!servers[server].requests.add({block, state, leastOf(step, block)}))
-    throw Error("block " + runtime::quoted(job->blocks[block].name) + " is asked for twice at once");
+void WorkerLogic::request(uint64_t step, Request request) {
+  request.least = leastOf(step, request.block);
+  if (!servers[job->blocks.serverOf(request.block)].requests.add(request))
+    throw Error(job->blocks.text(request.block) + " is asked for twice at once");
 }
 
 /// Sends what is asked for from request number `from` on.
@@ -131,20 +131,41 @@ void WorkerLogic::sendRequests(uint32_t server, uint64_t from) {
     return;
   for (const Message &message : servers[server].requests.frames(from))
     send(server, message);
+  for (const Request &request : servers[server].requests.rows(from))
+    actions.emplace_back(SendIds{linkOf(server), request.least, *request.rows});
+}
+
+/// Asks for all at once: one frame for the blocks of a server.
+void WorkerLogic::requestAll(uint64_t step, std::span<const Request> requests) {
+  std::vector<uint64_t> from;
+  from.reserve(servers.size());
+  for (const Server &server : servers)
+    from.push_back(server.requests.next());
+  for (const Request &each : requests)
+    request(step, each);
+  for (uint32_t server = 0; server < servers.size(); ++server)
+    sendRequests(server, from[server]);
 }
 
 WorkerLogic::Actions WorkerLogic::pull(uint64_t step, std::span<const uint32_t> blocks) {
   if (ended)
     return {};
   requireRunning("pulls");
-  std::vector<uint64_t> from;
-  from.reserve(servers.size());
-  for (const Server &server : servers)
-    from.push_back(server.requests.next());
+  std::vector<Request> requests;
   for (uint32_t block : blocks)
-    request(job->blocks[block].server, step, block, -1);
-  for (uint32_t server = 0; server < servers.size(); ++server)
-    sendRequests(server, from[server]);
+    requests.push_back({block, -1, 0, job->blocks.bytes(block)});
+  requestAll(step, requests);
+  return take();
+}
+
+WorkerLogic::Actions WorkerLogic::pullRows(uint64_t step, std::span<const RowsRequest> rows) {
+  if (ended)
+    return {};
+  requireRunning("pulls rows");
+  std::vector<Request> requests;
+  for (const RowsRequest &part : rows)
+    requests.push_back({part.block, -1, 0, part.count * rowBytes(job->blocks.table(part.block)), part});
+  requestAll(step, requests);
   return take();
 }
 
@@ -152,9 +173,9 @@ WorkerLogic::Actions WorkerLogic::fetch(uint64_t step, uint32_t block, int32_t s
   if (ended)
     return {};
   requireRunning("fetches a state");
-  uint32_t server = job->blocks[block].server;
-  request(server, step, block, state);
-  sendRequests(server, servers[server].requests.next() - 1);
+  uint64_t bytes = state == -1 ? job->blocks.bytes(block) : job->blocks.stateBytes(block, uint32_t(state));
+  Request request{block, state, 0, bytes};
+  requestAll(step, std::span(&request, 1));
   return take();
 }
 
@@ -170,9 +191,8 @@ WorkerLogic::Actions WorkerLogic::push(uint64_t step, uint32_t block, GradientHa
   requireRunning("pushes");
   Gradients &own = gradients.at(block);
   if (step < own.steps() || step < *begun)
-    throw Error(textOf("worker ", options.worker, " pushes step ", step, " of block ",
-                       runtime::quoted(job->blocks[block].name), ", expected ", std::max(own.steps(), *begun),
-                       " or a later one"));
+    throw Error(textOf("worker ", options.worker, " pushes step ", step, " of ", job->blocks.text(block),
+                       ", expected ", std::max(own.steps(), *begun), " or a later one"));
   if (std::optional<GradientHandle> into = own.add(step, gradient, maxMerge(block)))
     actions.emplace_back(MergeGradient{*into, gradient});
   sendNext(block);
@@ -182,6 +202,8 @@ WorkerLogic::Actions WorkerLogic::push(uint64_t step, uint32_t block, GradientHa
 /// How many pushes of a block become one at most. An update adds up the sums of one tensor's floats; the
 /// product of a sum of gradients and a sum of learning rates is no sum of updates.
 uint32_t WorkerLogic::maxMerge(uint32_t block) const {
+  if (job->blocks.isPart(block))
+    return 1; // other rows
   const auto &pushes = job->blocks.parameter(block).pushes;
   bool isSum = pushes.size() == 1 && isFloat(pushes.front()->type);
   return isSync() || !isSum ? 1 : options.maxMerge;
@@ -189,7 +211,7 @@ uint32_t WorkerLogic::maxMerge(uint32_t block) const {
 
 /// Sends the gradient of a block that is next, unless one is on its way.
 void WorkerLogic::sendNext(uint32_t block) {
-  Server &server = servers[job->blocks[block].server];
+  Server &server = servers[job->blocks.serverOf(block)];
   if (!isOpen(server))
     return;
   if (const Gradients::Entry *entry = gradients[block].send()) {
@@ -201,7 +223,7 @@ void WorkerLogic::sendNext(uint32_t block) {
 void WorkerLogic::sendGradient(uint32_t block, const Gradients::Entry &entry) {
   double factor = options.merge == Merge::mean ? 1.0 / entry.count : 1.0;
   actions.emplace_back(
-      SendGradient{linkOf(job->blocks[block].server), entry.step, block, entry.gradient, factor});
+      SendGradient{linkOf(job->blocks.serverOf(block)), entry.step, block, entry.gradient, factor});
 }
 
 WorkerLogic::Actions WorkerLogic::finish(uint64_t step) {
@@ -283,11 +305,11 @@ std::string WorkerLogic::waitsFor(const Server &server) const {
   std::string text;
   if (!server.sent.empty()) {
     uint32_t block = server.sent.front();
-    text = textOf("; it has not acknowledged step ", gradients[block].sent()->step, " of block ",
-                  runtime::quoted(job->blocks[block].name));
+    text = textOf("; it has not acknowledged step ", gradients[block].sent()->step, " of ",
+                  job->blocks.text(block));
   } else if (!server.requests.empty()) {
     const Request &request = server.requests.front();
-    text = textOf("; it has not answered for block ", runtime::quoted(job->blocks[request.block].name),
+    text = textOf("; it has not answered for ", job->blocks.text(request.block),
                   isSync() ? textOf(" of step ", request.least) : "");
   }
   return server.delay.empty() ? text : text + "; " + server.delay;

@@ -58,7 +58,11 @@ public:
   Actions pull(uint64_t step, std::span<const uint32_t> blocks);
   /// Wants a state of a block, or the parameter (-1), as pull would have it for the step.
   Actions fetch(uint64_t step, uint32_t block, int32_t state);
-  /// Has the gradient of a block in a step (of geo: the difference). Of sync each block, in each step.
+  /// Wants rows of parts of tables, as pull would have blocks. Of each part one request is open at a time. Of
+  /// sync each part is asked in each step, if for no rows.
+  Actions pullRows(uint64_t step, std::span<const RowsRequest> rows);
+  /// Has the gradient of a block, or of rows of a part of a table, in a step (of geo: the difference). Of
+  /// sync each block and part, in each step.
   Actions push(uint64_t step, uint32_t block, GradientHandle gradient);
   /// Whether blocks are pushed at the end of the step: always, of geo each manifest.geo_steps steps.
   bool isPushed(uint64_t step) const;
@@ -106,7 +110,8 @@ private:
   void beginIfReady();
   void resume(uint32_t server);
   uint64_t leastOf(uint64_t step, uint32_t block) const;
-  void request(uint32_t server, uint64_t step, uint32_t block, int32_t state);
+  void request(uint64_t step, Request request);
+  void requestAll(uint64_t step, std::span<const Request> requests);
   void sendRequests(uint32_t server, uint64_t from);
   uint32_t maxMerge(uint32_t block) const;
   void sendNext(uint32_t block);

@@ -58,6 +58,11 @@ struct Faults {
   }
   std::string operator()(const frames::PushT &push) const { return piece(push.offset, push.total); }
   std::string operator()(const frames::ValueT &value) const { return piece(value.offset, value.total); }
+  std::string operator()(const frames::PullRowsT &rows) const {
+    if (rows.total % sizeof(int64_t) != 0)
+      return "is of " + count(rows.total, "bytes") + ", expected 8 of each id";
+    return piece(rows.offset, rows.total);
+  }
   std::string operator()(const frames::PullRequestT &request) const {
     if (request.blocks.empty() || request.blocks.size() > maxPulledBlocks)
       return "is for " + count(request.blocks.size(), "blocks") + ", expected from 1 to " +

@@ -15,7 +15,7 @@
 namespace epl::runtime::servers {
 
 /// The version of the schema that this library writes and reads.
-inline constexpr uint32_t protocolVersion = 1;
+inline constexpr uint32_t protocolVersion = 2;
 
 /// Blocks of one PullRequest; a worker that wants more sends several.
 inline constexpr size_t maxPulledBlocks = size_t(1) << 15;
@@ -30,8 +30,8 @@ inline constexpr size_t maxSharedBytes = size_t(1) << 30, maxWhatBytes = 128;
 using Message =
     std::variant<frames::HelloT, frames::WelcomeT, frames::BeginT, frames::SetupT, frames::ReadyT,
                  frames::PushT, frames::AcknowledgeT, frames::PullRequestT, frames::FetchT, frames::ValueT,
-                 frames::HeartbeatT, frames::GoodbyeT, frames::FailureT, frames::JoinT, frames::JoinedT,
-                 frames::ShareT, frames::SharedT, frames::ShareFailedT>;
+                 frames::HeartbeatT, frames::GoodbyeT, frames::FailureT, frames::PullRowsT, frames::JoinT,
+                 frames::JoinedT, frames::ShareT, frames::SharedT, frames::ShareFailedT>;
 
 /// The head of a frame. Too long texts, and too many awaited workers, are cut off.
 std::vector<std::byte> encode(const Message &message);

@@ -21,15 +21,29 @@ void addTo(Values &sum, const Values &values) {
 
 Values gradientOf(const Scenario &scenario, uint32_t worker, uint64_t life, uint64_t step, uint32_t block) {
   uint64_t seed = ((worker * 64 + life) * 1024 + step) * 1024 + block;
-  return drawn(seed + 1, scenario.job->blocks[block].size);
+  const BlockTable &blocks = scenario.job->blocks;
+  if (!blocks.isPart(block))
+    return drawn(seed + 1, blocks[block].size);
+  uint64_t rows = drawn(seed + 1, 1).front() % 6;
+  return drawn(seed + 1, RowsPush::of(rows, rowBytes(blocks.table(block))).bytes / sizeof(uint32_t));
 }
 
 Values initialOf(const Scenario &scenario, uint32_t block) {
+  if (scenario.job->blocks.isPart(block))
+    return {};
   return drawn(~uint64_t(block), scenario.job->blocks[block].size);
 }
 
+Values rowsOf(const Scenario &scenario, uint32_t block, const Values &value, const Values &ids) {
+  uint64_t seed = block;
+  for (const Values *values : {&value, &ids})
+    for (uint32_t word : *values)
+      seed = (seed ^ word) * 0x9e3779b97f4a7c15;
+  return drawn(seed, ids.size() / 2 * scenario.job->blocks.table(block).dim);
+}
+
 Record::Record(const Scenario &scenario) : scenario(scenario) {
-  for (uint32_t block = 0; block < scenario.job->blocks.size(); ++block)
+  for (uint32_t block = 0; block < scenario.job->blocks.total(); ++block)
     history.push_back({initialOf(scenario, block)});
   contributors.resize(history.size());
 }
@@ -72,14 +86,25 @@ void Record::checkSync(uint32_t block, uint64_t version, const std::vector<Gradi
   }
 }
 
-void Record::got(uint32_t worker, uint64_t step, uint32_t block, uint64_t version, const Values &value) {
-  if (version >= history[block].size())
-    return fault("worker ", worker, " gets version ", version, " of block ", block,
-                 ", which there is not yet");
-  if (value != history[block][version])
-    fault("worker ", worker, " gets a damaged version ", version, " of block ", block);
+bool Record::hasVersion(uint32_t worker, uint64_t step, uint32_t block, uint64_t version) {
   if (scenario.isSync() && version != step)
     fault("worker ", worker, " gets version ", version, " of block ", block, " for step ", step);
+  if (version < history[block].size())
+    return true;
+  fault("worker ", worker, " gets version ", version, " of block ", block, ", which there is not yet");
+  return false;
+}
+
+void Record::got(uint32_t worker, uint64_t step, uint32_t block, uint64_t version, const Values &value) {
+  if (hasVersion(worker, step, block, version) && value != history[block][version])
+    fault("worker ", worker, " gets a damaged version ", version, " of block ", block);
+}
+
+void Record::gotRows(uint32_t worker, uint64_t step, uint32_t block, uint64_t version, const Values &rows,
+                     const Values &ids) {
+  if (hasVersion(worker, step, block, version) &&
+      rows != rowsOf(scenario, block, history[block][version], ids))
+    fault("worker ", worker, " gets other rows than those of version ", version, " of block ", block);
 }
 
 void Record::begun(uint32_t worker, uint64_t life, uint64_t step) { firstSteps[{worker, life}] = step; }

@@ -19,9 +19,13 @@ namespace epl::runtime::servers::test {
 using Values = std::vector<uint32_t>;
 
 void addTo(Values &sum, const Values &values);
-/// The gradient of a block that a worker has in a step of a life.
+/// The gradient of a block that a worker has in a step of a life; of a part of a table as many bytes as a
+/// push of some rows has.
 Values gradientOf(const Scenario &scenario, uint32_t worker, uint64_t life, uint64_t step, uint32_t block);
+/// Of a part of a table: nothing.
 Values initialOf(const Scenario &scenario, uint32_t block);
+/// The rows of ids, of a part of a table that has a value: others for all other ids and values.
+Values rowsOf(const Scenario &scenario, uint32_t block, const Values &value, const Values &ids);
 
 class Record {
 public:
@@ -42,6 +46,9 @@ public:
                const std::vector<Values> &gradients, double factor, const Values &value);
   /// A worker has got a value for a step.
   void got(uint32_t worker, uint64_t step, uint32_t block, uint64_t version, const Values &value);
+  /// The same of the rows of ids.
+  void gotRows(uint32_t worker, uint64_t step, uint32_t block, uint64_t version, const Values &rows,
+               const Values &ids);
   void begun(uint32_t worker, uint64_t life, uint64_t step);
   /// A process has ended; without an error: its work is done. `stopped`: it has stood still for a while.
   void workerEnded(uint32_t worker, uint64_t life, uint64_t step, bool stopped, const std::string &error);
@@ -58,6 +65,7 @@ private:
     uint64_t first, end;
   };
 
+  bool hasVersion(uint32_t worker, uint64_t step, uint32_t block, uint64_t version);
   bool mayEnd(uint64_t life, bool stopped) const;
   void checkSync(uint32_t block, uint64_t version, const std::vector<GradientKey> &keys,
                  const std::vector<Values> &gradients, double factor);

@@ -43,6 +43,9 @@ private:
     manifest::ManifestT manifest =
         makeManifest(variables, {.servers = servers, .minBlockSize = 3}, mode, workers);
     manifest.on_lost = manifest::OnLost(random() % 2);
+    bool mayHaveTables = mode != manifest::Mode::dc_asgd && mode != manifest::Mode::geo;
+    for (uint64_t i = 0, count = mayHaveTables ? random() % 3 : 0; i < count; ++i)
+      addTable(manifest, "t" + std::to_string(i), 1 + random() % 3);
     scenario.bytes = serializeManifest(manifest);
     scenario.job = std::make_shared<Job>(std::move(manifest));
   }
@@ -81,8 +84,8 @@ std::string Scenario::text() const {
   std::ostringstream text;
   text << "seed " << seed << ": " << manifest::EnumNameMode(job->manifest.mode) << ", "
        << manifest::EnumNameOnLost(job->manifest.on_lost) << ", " << job->manifest.servers << " servers, "
-       << job->manifest.workers << " workers, " << job->blocks.size() << " blocks, losses " << lossRate
-       << ", steps";
+       << job->manifest.workers << " workers, " << job->blocks.size() << " blocks, "
+       << job->manifest.tables.size() << " tables, losses " << lossRate << ", steps";
   for (uint64_t count : steps)
     text << " " << count;
   for (const Mishap &mishap : mishaps)

@@ -124,14 +124,36 @@ void SimulatedServer::operator()(const SendValue &action) {
   Values value = action.state == -1  ? block.value
                  : action.state == 1 ? Values{block.count}
                                      : Values(block.value.size());
+  send(action.stream, action.block, action.state, action.version, value);
+}
+
+void SimulatedServer::send(StreamId stream, uint32_t block, int32_t state, uint64_t version,
+                           const Values &value) {
   std::vector<std::byte> bytes = bytesOf(value);
   for (Piece piece : cutPieces(bytes.size(), simulatedPayload)) {
     frames::ValueT head;
-    head.block = action.block, head.state = action.state, head.version = action.version;
+    head.block = block, head.state = state, head.version = version;
     head.offset = piece.offset, head.total = bytes.size();
     auto begin = bytes.begin() + int64_t(piece.offset);
-    network.send(action.stream, *this, {encode(head), {begin, begin + int64_t(piece.size)}});
+    network.send(stream, *this, {encode(head), {begin, begin + int64_t(piece.size)}});
   }
+}
+
+void SimulatedServer::operator()(const StoreIds &action) {
+  ids[{action.worker, action.block}].store(action.offset, action.total, action.bytes);
+}
+
+/// Rows are looked up beside all else, so they go some time later, and are those of now.
+void SimulatedServer::operator()(const SendRows &action) {
+  Block &block = blocks[action.block];
+  if (block.updating || action.version != block.version)
+    record.fault("rows of block ", action.block, " are sent as version ", action.version, ", expected ",
+                 block.version, block.updating ? ", which is updated" : "");
+  Values rows = rowsOf(scenario, action.block, block.value, ids[{action.worker, action.block}].values());
+  if (action.create != (action.block % 2 == 0))
+    record.fault("rows of block ", action.block, " are made, or not, against what their worker wants");
+  network.after(network.randomness()() % (scenario.maxWork + 1), *this,
+                [this, action, rows] { send(action.stream, action.block, -1, action.version, rows); });
 }
 
 void SimulatedServer::operator()(const EndServer &action) {

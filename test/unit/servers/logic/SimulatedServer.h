@@ -57,7 +57,10 @@ private:
   void operator()(const server_actions::DiscardGradient &action);
   void operator()(const server_actions::UpdateBlock &action);
   void operator()(const server_actions::SendValue &action);
+  void operator()(const server_actions::StoreIds &action);
+  void operator()(const server_actions::SendRows &action);
   void operator()(const server_actions::EndServer &action);
+  void send(StreamId stream, uint32_t block, int32_t state, uint64_t version, const Values &value);
   void load();
   void update(const server_actions::UpdateBlock &action);
 
@@ -69,6 +72,7 @@ private:
   std::map<std::tuple<int, uint32_t, int32_t>, Buffer> setup;
   std::map<GradientKey, Buffer> gradients;
   std::map<uint32_t, Block> blocks;
+  std::map<std::pair<uint32_t, uint32_t>, Buffer> ids; ///< that rows are asked for by: worker and block
 };
 
 } // namespace epl::runtime::servers::test

@@ -49,10 +49,28 @@ void SimulatedWorker::beginStep() {
   std::ranges::shuffle(blocks, network.randomness());
   awaited = blocks.size();
   act(logic.pull(step, blocks));
+  pullRows();
+}
+
+/// Asks parts of tables for rows; of sync all, some for none.
+void SimulatedWorker::pullRows() {
+  std::vector<RowsRequest> rows;
+  ids.clear();
+  for (uint32_t part = scenario.job->blocks.size(); part < scenario.job->blocks.total(); ++part) {
+    uint64_t count = network.randomness()() % 6;
+    if (count == 0 && !scenario.isSync())
+      continue;
+    ids[part].clear();
+    for (uint64_t word = 0; word < 2 * count; ++word)
+      ids[part].push_back(uint32_t(network.randomness()()));
+    rows.push_back({part, part, count, /*create=*/part % 2 == 0});
+  }
+  awaited += rows.size();
+  act(logic.pullRows(step, rows));
 }
 
 void SimulatedWorker::endStep() {
-  uint32_t blocks = scenario.job->blocks.size();
+  uint32_t blocks = scenario.job->blocks.total();
   for (uint32_t block = 0; block < blocks && logic.isPushed(step); ++block) {
     Values gradient = gradientOf(scenario, worker, ownLife, step, block);
     record.pushed(worker, ownLife, block, gradient);
@@ -118,6 +136,8 @@ void SimulatedWorker::sendPieces(LinkId link, const Message &head, std::span<con
       setup->offset = piece.offset, setup->total = bytes.size();
     if (auto *push = std::get_if<frames::PushT>(&message))
       push->offset = piece.offset, push->total = bytes.size();
+    if (auto *rows = std::get_if<frames::PullRowsT>(&message))
+      rows->offset = piece.offset, rows->total = bytes.size();
     auto part = bytes.subspan(piece.offset, piece.size);
     network.send(streams.at({link.server, link.stream}), *this,
                  {encode(message), {part.begin(), part.end()}});
@@ -134,6 +154,12 @@ void SimulatedWorker::operator()(const SendGradient &action) {
   frames::PushT push;
   push.step = action.step, push.block = action.block;
   sendPieces(action.link, push, bytesOf(gradients.at(action.gradient)));
+}
+
+void SimulatedWorker::operator()(const SendIds &action) {
+  frames::PullRowsT rows;
+  rows.block = action.rows.block, rows.least = action.least, rows.create = action.rows.create;
+  sendPieces(action.link, rows, bytesOf(ids.at(action.rows.block)));
 }
 
 void SimulatedWorker::operator()(const MergeGradient &action) {
@@ -160,7 +186,9 @@ void SimulatedWorker::operator()(const StoreValue &action) {
 
 void SimulatedWorker::operator()(const HaveValue &action) {
   Values value = values[{action.block, action.state}].values();
-  if (action.state == -1)
+  if (scenario.job->blocks.isPart(action.block))
+    record.gotRows(worker, step, action.block, action.version, value, ids.at(action.block));
+  else if (action.state == -1)
     record.got(worker, step, action.block, action.version, value);
   else if (action.state == 1 && value != Values{uint32_t(action.version)})
     record.fault("block ", action.block, " has count ", value.at(0), " at version ", action.version);

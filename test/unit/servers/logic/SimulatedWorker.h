@@ -27,6 +27,7 @@ public:
 private:
   void tick();
   void beginStep();
+  void pullRows();
   void endStep();
   void save();
   void act(std::vector<WorkerAction> actions);
@@ -35,6 +36,7 @@ private:
   void operator()(const worker_actions::SendFrame &action);
   void operator()(const worker_actions::SendSetup &action);
   void operator()(const worker_actions::SendGradient &action);
+  void operator()(const worker_actions::SendIds &action);
   void operator()(const worker_actions::MergeGradient &action);
   void operator()(const worker_actions::ReleaseGradient &action);
   void operator()(const worker_actions::BeginSteps &action);
@@ -55,6 +57,7 @@ private:
   std::map<uint64_t, LinkId> links;                          ///< and back
   std::map<GradientHandle, Values> gradients;
   GradientHandle lastHandle = 0;
+  std::map<uint32_t, Values> ids; ///< asked for in this step, by part of a table
   std::map<std::pair<uint32_t, int32_t>, Buffer> values;
   std::map<uint32_t, uint64_t> versions;
   size_t awaited = 0; ///< values

@@ -42,6 +42,8 @@ inline std::vector<Example> exampleMessages() {
   goodbye.step = 11;
   FailureT failure;
   failure.text = "worker 2: out of memory";
+  PullRowsT rows;
+  rows.block = 5, rows.least = 4, rows.create = true, rows.offset = 8, rows.total = 24;
   JoinT join;
   join.protocol = protocolVersion, join.worker = 1, join.workers = 2, join.life = 77, join.stream = 1;
   JoinedT joined;
@@ -52,9 +54,9 @@ inline std::vector<Example> exampleMessages() {
   shared.number = 6, shared.worker = 1, shared.offset = 16, shared.total = 24;
   ShareFailedT failed;
   failed.number = 6, failed.text = "worker 1 has ended";
-  return {{hello},       {welcome}, {begin},  {setup, 16}, {ReadyT()},  {push, 8},
-          {acknowledge}, {request}, {fetch},  {value},     {heartbeat}, {goodbye},
-          {failure},     {join},    {joined}, {share, 8},  {shared, 8}, {failed}};
+  return {{hello},   {welcome}, {begin},    {setup, 16}, {ReadyT()}, {push, 8}, {acknowledge},
+          {request}, {fetch},   {value},    {heartbeat}, {goodbye},  {failure}, {rows, 16},
+          {join},    {joined},  {share, 8}, {shared, 8}, {failed}};
 }
 
 } // namespace epl::runtime::servers::test

@@ -1,0 +1,75 @@
+// What a worker asks tables for in a step, and what it pushes for them.
+#ifndef EPL_RUNTIME_SERVERS_DRIVE_ROWPULLS_H
+#define EPL_RUNTIME_SERVERS_DRIVE_ROWPULLS_H
+
+#include "runtime/servers/logic/Requests.h"
+#include "runtime/servers/logic/SetupItems.h"
+#include "runtime/servers/model/Ids.h"
+#include "runtime/session/State.h"
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+namespace epl::runtime::servers {
+
+/// A lookup of a step: it gets a row for each id, zeros for `padding`, if there is one.
+struct Lookup {
+  uint32_t table;
+  std::span<const int64_t> ids;
+  bool create = true; ///< ids without a row get one, for training
+  std::optional<int64_t> padding = std::nullopt;
+};
+
+/// The gradients of all lookups of a table in a step: of each its ids, and a row for each of these.
+struct RowGradients {
+  uint32_t table;
+  std::vector<std::span<const int64_t>> ids;
+  std::vector<HostTensor> gradients;
+  std::optional<int64_t> padding = std::nullopt;
+};
+
+/// The lookups of a step: each id once at its server, and the rows that come for it. What the lookups view
+/// must stay until the rows are taken.
+class RowPulls {
+public:
+  /// `all`: all parts of all tables are asked, if only for no rows. Throws Error if there is no such table,
+  /// for ids as splitIds does, and if lookups of one table have different paddings.
+  RowPulls(std::shared_ptr<const Job> job, std::span<const Lookup> lookups, bool all);
+
+  /// What is to be asked for; the number of a part names its ids.
+  const std::vector<RowsRequest> &requests() const { return parts; }
+  std::span<const std::byte> ids(uint32_t part) const;
+  /// Bytes of the answer for a part.
+  void store(uint32_t part, uint64_t offset, std::span<const std::byte> bytes);
+  /// The rows of each lookup, once all have come.
+  std::vector<HostTensor> rows() const;
+
+private:
+  /// The lookups of one table.
+  struct Table {
+    std::vector<std::span<const int64_t>> ids = {};
+    bool create = false;
+    std::optional<int64_t> padding = std::nullopt;
+    IdsByServer split = {};
+    HostTensor rows = {}; ///< of each id once
+  };
+
+  void split(uint32_t number, Table &table, bool all);
+  Table &tableOf(const Lookup &lookup);
+
+  std::shared_ptr<const Job> job;
+  std::vector<Lookup> lookups;
+  std::map<uint32_t, Table> tables; // by number
+  std::vector<RowsRequest> parts;
+};
+
+/// What is pushed for the parts of all tables, in the order of their numbers: nothing for tables that are not
+/// among the gradients. Throws Error as RowPulls does, and for a table twice.
+std::vector<HostTensor> pushesOfRows(const Job &job, std::span<const RowGradients> gradients);
+
+} // namespace epl::runtime::servers
+
+#endif // EPL_RUNTIME_SERVERS_DRIVE_ROWPULLS_H
