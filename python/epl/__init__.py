@@ -42,6 +42,7 @@ from epl.servers.strategy import ParameterServer
 from epl.servers.workers import workers
 from epl.simulation import MeshSimulation, Simulation
 from epl.stages import Compiled, Lowered, load
+from epl.tables.table import Table, constant, normal, uniform, zeros
 
 
 def __getattr__(name: str) -> str:
@@ -79,11 +80,13 @@ __all__ = [
     "Simulation",
     "StateError",
     "StepError",
+    "Table",
     "UnsupportedError",
     "add_to_collection",
     "auto_stages",
     "bounded_while",
     "check",
+    "constant",
     "constrain",
     "from_local",
     "gather",
@@ -97,6 +100,7 @@ __all__ = [
     "load_safetensors",
     "local_files",
     "local_slice",
+    "normal",
     "paddle",
     "parallelize",
     "per_micro_batch",
@@ -106,5 +110,7 @@ __all__ = [
     "set_default_strategy",
     "split",
     "torch",
+    "uniform",
     "workers",
+    "zeros",
 ]

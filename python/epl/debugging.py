@@ -39,7 +39,8 @@ def call(compiled: Compiled | Padded, leaves: list[Any]) -> Any:
         return out
     lowered = compiled.lowered
     try:
-        if not any(isinstance(leaf, LocalPart) for leaf in leaves):  # JAX needs the whole batch
+        is_whole = not any(isinstance(leaf, LocalPart) for leaf in leaves)  # JAX needs the whole batch
+        if is_whole and not lowered.has_tables:
             lowered.signature.call(lowered.spec, [_concrete(value) for value in gather(leaves)])
     except FloatingPointError as error:
         error.add_note(found)

@@ -8,34 +8,28 @@ import re
 import threading
 import types
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any, TypeVar, overload
 
 import jax
 
-from epl import calling, debugging, micro_results, padding
+from epl import calling, debugging, padding
 from epl.adapters.jax import hooks
-from epl.adapters.jax import trace as adapter
 from epl.advice import Recompilations, check_scope_outside
-from epl.compile import options_of, plain_options_of
 from epl.config import Config
 from epl.config_keys import Value
 from epl.devices import Devices, check_offload, count_devices, parse_devices
 from epl.differences import difference
 from epl.environment import Settings, as_config, settings
 from epl.errors import ArgumentError, Error, StepError
+from epl.lowering import Options, lower
 from epl.padding import MaskedSignature, Padded
 from epl.parameters import Parameters, as_owners, check_owners
 from epl.per_device import PerDevice, signature_of
-from epl.places import definition
-from epl.precision import Precision
 from epl.processes import group
 from epl.processes.parts import as_whole
 from epl.scope_table import Strategy
 from epl.scopes import default_strategy
-from epl.servers.step import ServedLowered
 from epl.servers.strategy import ParameterServer
-from epl.sharding import arrivals
 from epl.signature import Batch, Signature, Spec, Static
 from epl.stages import Compiled, Lowered
 
@@ -64,7 +58,7 @@ class Parallelized:
         strategy: ParameterServer | None = None,
     ) -> None:
         self._signature = signature
-        self._lowering = Lowered if strategy is None else functools.partial(ServedLowered, strategy=strategy)
+        self._strategy = strategy
         self._debug = debug
         self._devices = devices
         self._config = config
@@ -208,56 +202,10 @@ class Parallelized:
     def _trace(
         self, spec: Spec, leaves: Sequence[Any], chosen: Settings, default: Strategy | None
     ) -> Lowered:
-        signature = self._signature.on(chosen)
-        found = arrivals(leaves, count_devices(chosen.devices))
+        check_owners(self._owners, self._signature.arguments(spec), self._signature.name)
         owners = self._owners if chosen.config["zero.owner"] else {}
-        check_owners(self._owners, signature.arguments(spec), signature.name)
-        owned = [replace(each, owner=owners.get(each.name)) for each in signature.arguments(spec)]
-        arguments = tuple(
-            argument if argument.role == "batch" or argument.arrives else replace(argument, arrives=sharding)
-            for argument, sharding in zip(owned, found, strict=True)
-        )
-
-        @functools.wraps(signature.function)
-        def step(*leaves: Any) -> Any:
-            return signature.call(spec, leaves)
-
-        names = [argument.name for argument in arguments]
-        finds = bool(chosen.config["auto.auto_parallel"])
-        traced = adapter.trace(step, spec.leaves, signature.name, names, finds)
-        results = tuple(signature.results(spec, traced.out))
-        dims: tuple[padding.SampleDims, ...] = ()
-        if isinstance(signature, MaskedSignature):
-            dims = padding.sample_dims(signature, spec, traced)
-        traced = micro_results.combined(
-            step, signature, spec, traced, int(chosen.config["pipeline.num_micro_batch"]), dims
-        )
-        out_leaves, tree = jax.tree.flatten(traced.out)
-        program = adapter.lower(
-            traced,
-            arguments,
-            results,
-            name=signature.name,
-            place=definition(signature.function),
-            default=default,
-            debug=self._debug,
-        )
-        return self._lowering(
-            signature,
-            spec,
-            program,
-            arguments,
-            results,
-            tuple(out_leaves),
-            tree,
-            chosen.devices,
-            self._donate,
-            dims,
-            options_of(chosen.config),
-            plain_options_of(chosen.config),
-            Precision.of(chosen.config),
-            int(chosen.config["cluster.num_threads"]),
-        )
+        options = Options(default, owners, self._strategy, self._donate, self._debug)
+        return lower(self._signature.on(chosen), spec, leaves, chosen, options)
 
     def __repr__(self) -> str:
         return f"epl.parallelize({self._signature.name})"
@@ -364,7 +312,8 @@ def parallelize(
         with a dimension 0 of as many as there are devices.
       owners: with the setting `zero.owner`: the device of the data axis that updates a state, by the names
         that messages have (`params['w']`); what is updated with it goes with it. Others go by size.
-      strategy: an `epl.ParameterServer`, if servers hold the parameters and apply gradients.
+      strategy: an `epl.ParameterServer`, if servers hold the parameters and apply gradients; a step with an
+        `epl.Table` among its arguments has one.
 
     Returns:
       The step: called, it returns what the function returns, states as `epl.Array`, all else as `jax.Array`.

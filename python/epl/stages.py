@@ -192,6 +192,11 @@ class Lowered:
     precision: Precision = field(default_factory=Precision)  # that of the reference, too
     max_threads: int = 0  # of this process that run the step; 0: one for each core
 
+    @property
+    def has_tables(self) -> bool:
+        """Whether the step looks up tables, so that its arguments are not all that it reads."""
+        return False
+
     def as_text(self, stage: str = "input") -> str:
         """The program after a stage of the compiler.
 

@@ -21,9 +21,11 @@ import pytest
 
 import epl
 import epl.compile as epl_compile
-from epl import environment, scopes
+import table_servers
+from epl import environment, runtime, scopes
 from epl.adapters.jax import trace as adapter
 from epl.errors import Place
+from epl.servers import connection
 from steps import scale
 
 Lower = Callable[..., adapter.Program]
@@ -211,3 +213,14 @@ def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
         monkeypatch.setenv("EPL_COMPILE", str(program))
 
     return install
+
+
+@pytest.fixture
+def own_servers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The test is a process of its own to its servers, which are in it."""
+    monkeypatch.setattr(connection, "_connection", None)
+    if not hasattr(runtime.module().ServersWorker, "pull_rows"):
+        monkeypatch.setattr(runtime.module(), "ServersJob", table_servers.Job)
+        monkeypatch.setattr(runtime.module(), "ServersWorker", table_servers.Worker)
+    yield
+    connection.disconnect()

@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -225,6 +225,62 @@ def retune() -> None:
         except epl.ArgumentError as error:
             print(f"ArgumentError: {error}")
         state[1].hyperparams["b1"] = np.float32(0.5)
+
+
+TABLE_ROWS, TABLE_DIM, FAR = 30, 4, 2**40
+
+
+def _table_loss(params: Any, user: Any, ids: Any, x: Any) -> Any:
+    """All numbers are exact in f32."""
+    with epl.replicate():
+        z = user.lookup(ids).sum(1) * x[:, :TABLE_DIM] + params["b"]
+        return jnp.sum(jax.lax.stop_gradient(jnp.round(z) % 4) * z) / x.shape[0]
+
+
+class Dense(NamedTuple):
+    """A table's rows as an array."""
+
+    rows: Any
+
+    def lookup(self, ids: Any) -> Any:
+        return self.rows[ids]
+
+
+def _dense_step(params: Any, user: Any, ids: Any, x: Any) -> Any:
+    loss, grads = jax.value_and_grad(_table_loss, argnums=(0, 1))(params, user, ids, x)
+    return *jax.tree.map(lambda p, g: p - g / 4, (params, user), grads), loss
+
+
+def _table_step(params: Any, user: Any, ids: Any, x: Any) -> Any:
+    loss, (grads, rows) = jax.value_and_grad(_table_loss, argnums=(0, 1))(params, user, ids, x)
+    return jax.tree.map(lambda p, g: p - g / 4, params, grads), user.update(rows), loss
+
+
+def tables(mode: str = "sync", steps: str = "20") -> None:
+    """Trains a table of ids that are far apart; in sync it is an embedding on one device."""
+    epl.init("cpu:2")
+    strategy = epl.ParameterServer(mode=mode, min_block_size=2)  # type: ignore[arg-type]
+    user = epl.Table("user", dim=TABLE_DIM, optimizer=optax.sgd(0.25), init=epl.constant(1), padding=-1)
+    step = epl.parallelize(_table_step, state=("params", "user"), batch=("ids", "x"), strategy=strategy)
+    look = epl.parallelize(lambda user, ids: user.lookup(ids), name="look", batch="ids", strategy=strategy)
+    params = {"b": np.zeros(TABLE_DIM, np.float32)}
+    expected, dense = params, Dense(np.ones((TABLE_ROWS, TABLE_DIM), np.float32))
+    x = integers(int(steps))
+    ids = np.random.default_rng(9).integers(0, TABLE_ROWS - 2, (len(x), 3))
+    plain = jax.jit(_dense_step)
+    for k in range(int(steps)):
+        params, user, _ = step(params, user, FAR * batch_of(k, WORKER, ids), batch_of(k, WORKER, x))
+        whole = [np.concatenate([batch_of(k, each, part) for each in range(WORKERS)]) for part in (ids, x)]
+        expected, dense, _ = plain(expected, dense, *whole)
+    rows = np.asarray(look(user, FAR * np.arange(TABLE_ROWS)))
+    np.testing.assert_array_equal(rows[-2:], 1)
+    np.testing.assert_array_equal(look(user, np.array([-1, -1])), np.zeros((2, TABLE_DIM)))
+    if mode == "sync":
+        np.testing.assert_array_equal(rows, dense.rows)
+        np.testing.assert_array_equal(np.asarray(params["b"]), expected["b"])
+        print(f"worker {WORKER} has the rows of one device")
+    assert (rows[:-2] != 1).any()
+    print(f"worker {WORKER} has trained a table")
 
 
 def geo() -> None:

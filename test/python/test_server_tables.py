@@ -11,7 +11,7 @@ import pytest
 import epl
 from epl import runtime
 from epl.compile import plan_bytes
-from epl.servers.compiling import server_options
+from epl.servers.compiling import server_level, server_options
 
 DIM = 3
 ROWS = 256  # that a plan updates at once
@@ -42,7 +42,7 @@ class Cluster:
     def __init__(self, servers: int, admit: int = 1) -> None:
         zeros = jnp.zeros((ROWS, DIM), jnp.float32)
         lowered = momentum.lower(zeros, zeros, zeros)
-        plan = plan_bytes(lowered.as_text(), server_options(), "momentum")
+        plan = plan_bytes(lowered.as_text(), server_options(server_level()), "momentum")
         ones = np.ones(DIM, np.float32)
         table = ("user", "float32", DIM, [("sums", "float32", [DIM], ones.tobytes())],
                  ("uniform", SCALE), SEED, 0, admit)  # fmt: skip

@@ -84,6 +84,20 @@ def test_rates_are_pushed_without_sync(mode: str) -> None:
     assert done.stdout.count("has trained") == 2, said(done)
 
 
+@pytest.mark.parametrize(("servers", "workers"), [(1, 1), (2, 2), (3, 2)])
+def test_tables_in_sync_are_embeddings_of_one_device(servers: int, workers: int) -> None:
+    done = run(servers, workers, "tables")
+    assert done.returncode == 0, said(done)
+    assert done.stdout.count("has the rows of one device") == workers, said(done)
+
+
+@pytest.mark.parametrize("mode", ["half_async", "async"])
+def test_tables_are_trained_without_sync(mode: str) -> None:
+    done = run(2, 2, "tables", mode)
+    assert done.returncode == 0, said(done)
+    assert done.stdout.count("has trained a table") == 2, said(done)
+
+
 @pytest.mark.parametrize("mode", ["half_async", "async", "dc_asgd", "geo"])
 def test_losses_fall_without_sync(mode: str) -> None:
     done = run(2, 2, "regress", mode)

@@ -21,6 +21,7 @@ from epl.errors import ArgumentError, Error, reason
 from epl.executable import PathLike
 from epl.processes import group
 from epl.servers.roles import read_role
+from epl.tables.table import check_none
 from epl.values import as_integer
 
 
@@ -119,11 +120,13 @@ class Checkpoints:
 
         Raises:
           ArgumentError: for a number that is not above the last one, or metrics without that named `best`.
+          UnsupportedError: for an `epl.Table` in the tree.
           Error: if the save before has failed, say for a full disk; or an array was donated or is lost.
         """
         number = as_integer(step)
         if number is None or number < 0:
             raise ArgumentError(f"step must be an integer of at least 0, found {step!r}")
+        check_none(tree, "saved")
         self._wait_for_last()
         if (latest := self.latest) is not None and number <= latest:
             raise ArgumentError(f'step must be above {latest}, the last in "{self.folder}", found {number}')

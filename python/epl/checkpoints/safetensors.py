@@ -32,6 +32,7 @@ from epl.executable import PathLike, user_path
 from epl.processes import group
 from epl.processes.agreement import in_all
 from epl.signature import is_key
+from epl.tables.table import check_none
 
 _NAMES = {
     "bool": "BOOL",
@@ -54,10 +55,12 @@ def save_safetensors(path: PathLike, tree: Any) -> None:
     Raises:
       ArgumentError: for leaves that are no arrays or numbers, typed keys (save `jax.random.key_data` of them)
         and two of one name.
+      UnsupportedError: for an `epl.Table`.
       Error: if the file cannot be written, with the system's reason, the same in all processes.
       ProcessError: if processes save other trees.
     """
     target = user_path(path).absolute()
+    check_none(tree, "saved")
 
     def prepare() -> tuple[list[str], dict[str, Any]]:
         found = _leaves(tree)

@@ -25,12 +25,13 @@ def server_level() -> str:
     return level if level in _LEVELS else _LEVELS[-1]
 
 
-def server_options(level: str) -> tuple[str, ...]:
+def server_options(level: str, devices: int = 1) -> tuple[str, ...]:
     """What servers' plans are compiled for: one device of a CPU of a level, which all servers have.
 
-    Workers compile the same bytes so, whose hash is a part of the job's name.
+    Scopes of the step that they are a part of need as many `devices` as a worker has. Workers compile the
+    same bytes so, whose hash is a part of the job's name.
     """
-    return ("--devices=cpu:1", f"--cpu={level}")
+    return (f"--devices=cpu:{devices}", f"--cpu={level}")
 
 
 def options_of(strategy: ParameterServer, servers: int) -> tuple[str, ...]:
@@ -56,20 +57,35 @@ def describe(text: str, devices: str, name: str, cut: Sequence[str], more: Seque
     return json.loads(emit(text, devices, name, "roles", (*more, *cut)))
 
 
-def compile_worker(text: str, devices: str, name: str, more: Sequence[str]) -> Any:
-    """The plan of a worker; arguments and errors as in `describe`."""
-    return load_or_compile(text, devices, name, (*more, "--role=worker"))
+def worker_alone(arguments: Sequence[str], results: int) -> Any:
+    """Who has what of a step without states, as `describe` says it: the worker has all.
+
+    Args:
+      arguments: their roles.
+      results: how many there are.
+    """
+    worker = {
+        "arguments": [{"argument": number, "kind": kind} for number, kind in enumerate(arguments)],
+        "results": [{"result": number, "kind": "result"} for number in range(results)],
+    }
+    return {"worker": worker, "groups": [], "programs": []}
+
+
+def compile_worker(text: str, devices: str, name: str, more: Sequence[str], *, is_whole: bool) -> Any:
+    """The plan of a worker; `is_whole`: of all of the step. Other arguments and errors as in `describe`."""
+    return load_or_compile(text, devices, name, more if is_whole else (*more, "--role=worker"))
 
 
 def compile_server(
-    text: str, name: str, cut: Sequence[str], programs: Sequence[str], level: str
+    text: str, name: str, cut: Sequence[str], programs: Sequence[str], level: str, devices: int = 1
 ) -> dict[str, bytes]:
     """The plan files of programs of servers, by their names; other arguments and errors as in `describe`.
 
     Args:
       level: of the servers' CPUs.
+      devices: how many a worker has.
     """
-    options = (*server_options(level), "--role=server", *cut)
+    options = (*server_options(level, devices), "--role=server", *cut)
     cache = plan_cache()
     keys = {program: plan_key(text, [*options, f"--program={program}"]) for program in programs}
     found = {program: cache.load(key, bytes) for program, key in keys.items()} if cache else {}

@@ -27,6 +27,10 @@ from epl.servers.roles import Role
 
 _LOCAL_SERVERS = 1
 Values = Mapping[tuple[int, int], Any]
+RowsRequest = tuple[str, Any, bool, int | None]
+"""Of a table: its name, ids, whether they get rows, and the id that stands for none."""
+RowsPush = tuple[str, list[Any], list[Any], int | None]
+"""Of a table: its name, the ids of each lookup, the gradients of these, and the id that stands for none."""
 
 
 class Connection:
@@ -82,13 +86,26 @@ class Connection:
         found: Sequence[Any] = guarded(self._worker.pull, self.step)
         return found
 
-    def push(self, pushes: Sequence[Sequence[Any]]) -> None:
-        """Hands over what this step pushes for each parameter, and goes on to the next.
+    def pull_rows(self, requests: Sequence[RowsRequest]) -> Sequence[Any]:
+        """The rows of tables that lookups of this step give, arrays of NumPy. Errors as in `pull`."""
+        self._check_open()
+        numbered = [(self._number(table), *rest) for table, *rest in requests]
+        found: Sequence[Any] = guarded(self._worker.pull_rows, self.step, numbered)
+        return found
+
+    def push(self, pushes: Sequence[Sequence[Any]], rows: Sequence[RowsPush] = ()) -> None:
+        """Hands over what this step pushes for each parameter and each table, and goes on to the next.
 
         Errors as in `pull`.
         """
-        guarded(self._worker.push, self.step, [list(each) for each in pushes])
+        numbered = [(self._number(table), *rest) for table, *rest in rows]
+        tables = [numbered] if numbered else []
+        guarded(self._worker.push, self.step, [list(each) for each in pushes], *tables)
         self.step += 1
+
+    def _number(self, table: str) -> int:
+        """Of a table of the job."""
+        return list(self.job.tables).index(table)
 
     @property
     def is_pushed(self) -> bool:
@@ -155,6 +172,11 @@ def connect(job: Job, role: Role | None, first_values: Callable[[], Values]) -> 
             "the servers of this process hold the parameters of another step: a process trains one set of "
             "parameters by servers"
         )
+    return _connection
+
+
+def current() -> Connection | None:
+    """The connection of this process, if it has one."""
     return _connection
 
 

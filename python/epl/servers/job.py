@@ -10,8 +10,11 @@ from typing import Any
 import numpy as np
 
 from epl import runtime
+from epl.calling import signless_dtype
 from epl.errors import ArgumentError, UnsupportedError
 from epl.servers.strategy import ParameterServer
+from epl.tables.apply import Updates
+from epl.tables.table import TableSpec
 
 DTYPES = {
     "i1": "bool",
@@ -44,7 +47,7 @@ class Job:
 
     job: the runtime's `ServersJob`. held: by the number of the step's argument. copied: arguments of which
     workers and servers have copies, since no gradient changes them, such as a rate of decay. sources: of each
-    value of the job, (parameter, state), the argument of the step that has its first value.
+    value of the job, (parameter, state), the argument of the step that has its first value. tables: by name.
     """
 
     def __init__(
@@ -54,6 +57,7 @@ class Job:
         servers: int,
         workers: int,
         plans: Mapping[str, bytes],
+        tables: Mapping[TableSpec, Updates] | None = None,
     ) -> None:
         """Deals out blocks.
 
@@ -61,6 +65,7 @@ class Job:
           roles: what `epl-compile --emit=roles` says.
           servers, workers: how many there are.
           plans: the programs of servers, by name.
+          tables: how rows of tables are updated.
 
         Raises:
           ArgumentError: if the strategy's dispatch is a function that names other servers.
@@ -84,10 +89,14 @@ class Job:
             for block in group["blocks"]:
                 arguments[block["program"]] = _arguments(group)
         listed = [(arguments[program], plans[program]) for program in roles["programs"]]
+        known = tables or {}
+        self.tables = {table.name: table for table in known}
+        rows = [_table(each, known[each], len(listed) + number) for number, each in enumerate(known)]
+        listed += [(_arguments_of_rows(updates), updates.plan) for updates in known.values()]
         steps = strategy.geo_steps if strategy.mode == "geo" else 0
         on_lost = _ON_LOST[strategy.on_lost]
         self.job = runtime.module().ServersJob(
-            strategy.mode, on_lost, workers, servers, steps, parameters, listed
+            strategy.mode, on_lost, workers, servers, steps, parameters, listed, *([rows] if rows else [])
         )
 
     def _note_sources(self, number: int, group: Any, own: Container[int]) -> None:
@@ -116,6 +125,22 @@ def _parameter(group: Any, places: Sequence[int], order: Mapping[str, int]) -> t
         shape = [block["rows"], *own["shape"][1:]] if own["shape"] else []
         blocks.append((block["name"], block["offset"], block["size"], shape, server, order[block["program"]]))
     return own["name"], DTYPES[own["type"]], own["shape"], states, pushes, blocks
+
+
+def _table(table: TableSpec, updates: Updates, plan: int) -> tuple[Any, ...]:
+    """A table as the runtime's `ServersJob` has it, whose rows plan number `plan` updates."""
+    slots = [
+        (slot.name, signless_dtype(slot.first.dtype).name, list(slot.first.shape), slot.first.tobytes())
+        for slot in updates.slots
+    ]
+    init = (table.init.kind, table.init.scale)
+    return table.name, table.dtype.name, table.dim, slots, init, table.seed, plan, table.admit
+
+
+def _arguments_of_rows(updates: Updates) -> list[tuple[str, int]]:
+    """What each argument of the plan that updates rows is."""
+    states = [("state", number) for number in range(len(updates.slots))]
+    return [("parameter", PARAMETER), *states, ("gradient", 0)]
 
 
 def _tensor(argument: Any) -> tuple[str, list[int], bool]:

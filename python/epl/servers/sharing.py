@@ -32,6 +32,11 @@ class Plans(NamedTuple):
 _level = ""  # of servers' CPUs, once workers have agreed
 
 
+def agreed_level() -> str:
+    """The level of CPUs that servers' plans are for: that of worker 0, once its plans have come."""
+    return _level or server_level()
+
+
 def compile_for_all(
     role: Role | None, text: str, options: Sequence[str], name: str, compile_here: Callable[[str], Plans]
 ) -> Plans:
@@ -48,7 +53,7 @@ def compile_for_all(
       Error: what `compile_here` raises.
     """
     global _level
-    level = _level or server_level()
+    level = agreed_level()
     if role is None or role.workers == 1 or _level:
         return compile_here(level)
     _level = level

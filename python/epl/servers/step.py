@@ -18,27 +18,53 @@ import numpy as np
 
 from epl.array import Array
 from epl.calling import signless_dtype, to_host
+from epl.comparison import CheckReport
 from epl.compile import load_or_compile
-from epl.errors import ArgumentError, StepError
+from epl.devices import count_devices
+from epl.errors import ArgumentError, StepError, UnsupportedError
 from epl.executable import Executable
 from epl.servers import compiling, geo
 from epl.servers.buffers import FetchedBuffer, ServedBuffer
 from epl.servers.connection import Connection, connect
+from epl.servers.evaluation import EvaluationStep
 from epl.servers.job import DTYPES, PARAMETER, Job, pushes_of
-from epl.servers.sharing import Plans, compile_for_all
+from epl.servers.rows import Rows
+from epl.servers.sharing import Plans, agreed_level, compile_for_all
 from epl.servers.strategy import ParameterServer, role_of
 from epl.stages import Compiled, Lowered
+from epl.tables.apply import updates_of
+from epl.tables.ids import Ids
+from epl.tables.steps import StepTables
 
 
 @dataclass(frozen=True)
 class ServedLowered(Lowered):
-    """A lowered step that is trained with servers."""
+    """A lowered step that is trained with servers.
+
+    In its program the rows of `tables` stand behind the arguments, and their gradients behind the results.
+    """
 
     strategy: ParameterServer = field(default_factory=ParameterServer)
+    tables: StepTables | None = None
+
+    @property
+    def has_tables(self) -> bool:
+        """As the base class."""
+        return self.tables is not None
+
+    @property
+    def has_states(self) -> bool:
+        """Whether the step has a state beside tables."""
+        return any(argument.role == "state" for argument in self.arguments)
 
     def _compile(self, *, reference: bool) -> Compiled:
         if reference:
             return super()._compile(reference=True)
+        if self.tables is not None and not self.tables.trained and not self.has_states:
+            options = (*self.options, *self.precision.options)
+            text, name = self.program.text, self.signature.name
+            plan = compiling.compile_worker(text, self.devices, name, options, is_whole=True)
+            return EvaluationStep(plan, self, self.tables)
         served = Served(self)
         if self.strategy.mode == "geo":
             return geo.GeoStep(self, served.job, served.roles, served.role, served.plan)
@@ -60,24 +86,40 @@ class Served:
         servers, workers = (len(role.servers), role.workers) if role else (1, 1)
         cut = compiling.options_of(strategy, servers)
         more = (*lowered.options, *lowered.precision.options)
-        self.roles = compiling.describe(text, lowered.devices, name, cut, more)
+        is_worker_alone = not lowered.has_states and lowered.tables is not None
+        if is_worker_alone:
+            self.roles = self._worker_alone(lowered)
+        else:
+            self.roles = compiling.describe(text, lowered.devices, name, cut, more)
         is_geo = strategy.mode == "geo"
         if is_geo:
             self.roles = geo.additions(self.roles)
+        devices = count_devices(lowered.devices)
 
         def compile_here(level: str) -> Plans:
             if is_geo:
                 additions = geo.compile_additions(self.roles, level)
                 return Plans(additions, load_or_compile(text, lowered.devices, name, more))
             return Plans(
-                compiling.compile_server(text, name, cut, self.roles["programs"], level),
-                compiling.compile_worker(text, lowered.devices, name, more),
+                compiling.compile_server(text, name, cut, self.roles["programs"], level, devices),
+                compiling.compile_worker(text, lowered.devices, name, more, is_whole=is_worker_alone),
             )
 
         key = (strategy.mode, lowered.devices, *cut, *more)
         plans = compile_for_all(role, text, key, name, compile_here)
         self.plan = plans.worker
-        self.job = Job(self.roles, strategy, servers, workers, plans.servers)
+        tables = lowered.tables.tables if lowered.tables else ()
+        updates = {table: updates_of(table, agreed_level()) for table in tables}
+        self.job = Job(self.roles, strategy, servers, workers, plans.servers, updates)
+
+    @staticmethod
+    def _worker_alone(lowered: ServedLowered) -> Any:
+        assert lowered.tables is not None
+        arguments = [*lowered.arguments, *lowered.tables.arguments]
+        kinds = [argument.role for argument in arguments] + ["constant"] * len(lowered.program.hidden)
+        results = [*lowered.results, *lowered.tables.results]
+        reported = sum(len(report.kinds) for report in lowered.program.reports)
+        return compiling.worker_alone(kinds, len(results) + reported)
 
 
 class ServedStep(Compiled):
@@ -90,37 +132,33 @@ class ServedStep(Compiled):
     def __init__(self, lowered: ServedLowered, served: Served) -> None:
         """A step of such servers."""
         self._job, self._roles, self._role = served.job, served.roles, served.role
+        self._rows = Rows(lowered, lowered.tables) if lowered.tables else None
+        first = len(lowered.arguments) + (self._rows.count if self._rows else 0)
         worker = self._roles["worker"]
         numbers = [argument["argument"] for argument in worker["arguments"]]
-        closed = [number - len(lowered.arguments) for number in numbers if self._is_hidden(lowered, number)]
-        constants = [lowered.program.hidden[number] for number in closed]
         Executable.__init__(
             self,
             served.plan,
             lowered.devices,
             lowered.signature.name,
-            constants,
+            [lowered.program.hidden[number - first] for number in numbers if number >= first],
             [self._kind(lowered, result) for result in worker["results"]],
             max_threads=lowered.max_threads,
         )
         self.lowered = lowered
         self._reports = tuple(lowered.program.reports)
-        self._taken = [number for number in numbers if not self._is_hidden(lowered, number)]
+        self._first_hidden = first
+        self._taken = [number for number in numbers if number < first]
 
     @staticmethod
-    def _is_hidden(lowered: Lowered, argument: int) -> bool:
-        return argument >= len(lowered.arguments)
-
-    @staticmethod
-    def _kind(lowered: Lowered, result: Any) -> Any:
+    def _kind(lowered: ServedLowered, result: Any) -> Any:
         """Of a result of the worker's plan."""
         if result["kind"] == "push":
             return jax.ShapeDtypeStruct(tuple(result["shape"]), np.dtype(DTYPES[result["type"]]))
-        number = result["result"]
-        if number < len(lowered.out_leaves):
-            return lowered.out_leaves[number]
-        kinds = [kind for report in lowered.program.reports for kind in report.kinds]
-        return kinds[number - len(lowered.out_leaves)]
+        tables = lowered.tables
+        gradients = [tables.lookups[i].kind for i in tables.pushed] if tables else []
+        reported = [kind for report in lowered.program.reports for kind in report.kinds]
+        return [*lowered.out_leaves, *gradients, *reported][result["result"]]
 
     @cached_property
     def _shown(self) -> list[int]:
@@ -134,21 +172,24 @@ class ServedStep(Compiled):
         return super()._report(leaves, [results[number] for number in (*self._shown, *hidden)], prints)
 
     def _results(self, leaves: list[Any], *, donate: bool | None, **options: bool) -> list[Any]:
+        ids = self._rows.ids(leaves) if self._rows else []
         first = functools.partial(self._first, leaves)
         connection = connect(self._job, self._role, lambda: self._job.first_values(first))
         self._check_served(leaves, connection)
-        arguments = self._arguments(leaves, connection)
+        arguments = self._arguments(leaves, ids, connection)
         donates = self.lowered.donate if donate is None else donate
         try:
             found = self.run(arguments, donate=donates, **options)
         except StepError as error:
-            error.results = self.lowered.out_tree.unflatten(self._returned_of(error.results, connection))
+            error.results = self.lowered.out_tree.unflatten(self._returned_of(error.results, ids, connection))
             raise
-        return self._returned_of(found, connection)
+        return self._returned_of(found, ids, connection)
 
-    def _arguments(self, leaves: list[Any], connection: Connection) -> list[Any]:
-        """What the worker's plan is given: of states on servers their values for this step."""
+    def _arguments(self, leaves: list[Any], ids: list[Ids], connection: Connection) -> list[Any]:
+        """What the worker's plan is given: of states on servers their values for this step, and rows."""
         held = self._job.held
+        if self._rows:
+            leaves = [*leaves, *connection.pull_rows(self._rows.requests(ids))]
         pulled = connection.pull()
         states = [number for number in self._taken if number in held and held[number].state != PARAMETER]
         fetched = connection.fetch([(held[number].parameter, held[number].state) for number in states])
@@ -160,14 +201,14 @@ class ServedStep(Compiled):
 
     def _first(self, leaves: list[Any], number: int) -> np.ndarray[Any, Any]:
         """The first value of an argument of the step."""
-        if self._is_hidden(self.lowered, number):
-            return to_host(self.lowered.program.hidden[number - len(self.lowered.arguments)])
+        if number >= self._first_hidden:
+            return to_host(self.lowered.program.hidden[number - self._first_hidden])
         return to_host(leaves[number])
 
     def _check_served(self, leaves: list[Any], connection: Connection) -> None:
         """Raises ArgumentError if a later call is given other values than the step before has returned."""
         for number in (*self._job.held, *self._job.copied):
-            if self._is_hidden(self.lowered, number):
+            if number >= self._first_hidden:
                 continue
             leaf, name = leaves[number], self.lowered.arguments[number].name
             buffer = leaf.buffer if isinstance(leaf, Array) else None
@@ -180,7 +221,7 @@ class ServedStep(Compiled):
                     f"before has returned, found {type(leaf).__name__}"
                 )
 
-    def _returned_of(self, found: list[Any], connection: Connection) -> list[Any]:
+    def _returned_of(self, found: list[Any], ids: list[Ids], connection: Connection) -> list[Any]:
         """Pushes the gradients; the leaves that the step returns."""
         results = [self._roles["worker"]["results"][number] for number in self._shown]
         pushed: list[Any] = []
@@ -190,12 +231,16 @@ class ServedStep(Compiled):
                 pushed.append(np.asarray(value))
             else:
                 returned[result["result"]] = value
-        groups = self._roles["groups"]
-        connection.push([[pushed[each["push"]] for each in pushes_of(group)] for group in groups])
+        groups, count = self._roles["groups"], len(self.lowered.out_leaves)
+        gradients = [returned[number] for number in sorted(returned) if number >= count]
+        connection.push(
+            [[pushed[each["push"]] for each in pushes_of(group)] for group in groups],
+            self._rows.pushes(ids, gradients) if self._rows else (),
+        )
         for number, update in enumerate(self.lowered.results):
-            if number not in returned and number < len(self.lowered.out_leaves):
+            if number not in returned:
                 returned[number] = self._served(update, number, connection)
-        return [returned[number] for number in range(len(self.lowered.out_leaves))]
+        return [returned[number] for number in range(count)]
 
     def _served(self, update: Any, number: int, connection: Connection) -> Array:
         """A state that servers hold, as this step has left it."""
@@ -205,6 +250,16 @@ class ServedStep(Compiled):
         shape, dtype = tuple(kind.shape), np.dtype(kind.dtype)
         buffer = ServedBuffer(connection, self._job.held[argument], name, connection.step, shape, dtype)
         return Array(buffer, dtype, shape)
+
+    def check(self, *args: Any, rtol: float = 1e-5, atol: float = 1e-6, **kwargs: Any) -> CheckReport:
+        """As the base class.
+
+        Raises:
+          UnsupportedError: for a step with tables, whose rows no reference has.
+        """
+        if self._rows:
+            raise UnsupportedError(f"check of {self.name}: its tables have no reference yet")
+        return super().check(*args, rtol=rtol, atol=atol, **kwargs)
 
     def new_state(self, index: int) -> tuple[Any, list[Any]]:
         """As the base class; what servers hold is in memory of this process until the first call."""

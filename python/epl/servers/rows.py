@@ -1,0 +1,46 @@
+"""Rows of tables in a worker's calls: what is pulled for lookups, and what is pushed for them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from epl.servers.connection import RowsPush, RowsRequest
+from epl.stages import Lowered
+from epl.tables.ids import Ids, IdsOfCalls
+from epl.tables.steps import StepTables
+
+
+class Rows:
+    """The lookups of a step; `count`: how many there are."""
+
+    def __init__(self, lowered: Lowered, tables: StepTables) -> None:
+        """Errors as of `IdsOfCalls`."""
+        self.tables = tables
+        self.count = len(tables.lookups)
+        self._ids = IdsOfCalls(
+            lowered.signature.name, tables, lowered.arguments, lowered.spec.leaves, lowered.program.place
+        )
+
+    def ids(self, leaves: Sequence[Any]) -> list[Ids]:
+        """Those of a call, by lookup; errors as of `IdsOfCalls`."""
+        return self._ids(leaves)
+
+    def requests(self, ids: Sequence[Ids]) -> list[RowsRequest]:
+        """What is pulled for them: tables that the step trains get rows for new ids."""
+        return [
+            (lookup.table.name, own, lookup.table.name in self.tables.trained, lookup.table.padding)
+            for lookup, own in zip(self.tables.lookups, ids, strict=True)
+        ]
+
+    def pushes(self, ids: Sequence[Ids], gradients: Sequence[Any]) -> list[RowsPush]:
+        """What is pushed, for each table; nothing for those that the step only reads."""
+        values = dict(zip(self.tables.pushed, gradients, strict=True))
+        pushes = []
+        for table in self.tables.tables:
+            own = [i for i in values if self.tables.lookups[i].table == table]
+            found = [np.asarray(values[i]) for i in own]
+            pushes.append((table.name, [ids[i] for i in own], found, table.padding))
+        return pushes

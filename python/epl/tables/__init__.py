@@ -1,0 +1,1 @@
+"""Tables of rows by id that parameter servers hold (`epl.Table`)."""

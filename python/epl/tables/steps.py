@@ -1,0 +1,238 @@
+"""The tables of a step, and where it looks them up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import jax
+
+from epl.adapters.jax import lookups
+from epl.adapters.jax import trace as adapter
+from epl.adapters.jax.lookups import Value
+from epl.errors import ArgumentError, Place, UnsupportedError
+from epl.padding import MaskedSignature
+from epl.per_device import PerDeviceSignature
+from epl.servers.strategy import ParameterServer
+from epl.signature import Signature, Spec
+from epl.tables.table import Table, TableSpec
+from epl.tables.traces import FindingTrace, active, as_outside, bound_spec, is_table
+
+_NO_TABLES = ("dc_asgd", "geo")
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """A lookup of a step, whose rows are an argument of what is compiled.
+
+    batch_dim: the dimension of the ids that the batch has; None: all devices have the rows whole.
+    """
+
+    table: TableSpec
+    number: int
+    ids: Value
+    shape: tuple[int, ...]
+    batch_dim: int | None
+    place: Place | None
+
+    @property
+    def name(self) -> str:
+        """Of the rows, in messages."""
+        return f"{self.table.name}.lookup{self.number}"
+
+    @property
+    def kind(self) -> jax.ShapeDtypeStruct:
+        """Shape and dtype of the rows."""
+        return jax.ShapeDtypeStruct((*self.shape, self.table.dim), self.table.dtype)
+
+    @property
+    def argument(self) -> adapter.Argument:
+        """The rows as an argument."""
+        role = "constant" if self.batch_dim is None else "batch"
+        return adapter.Argument(self.name, role, self.batch_dim)
+
+
+@dataclass(frozen=True)
+class StepTables:
+    """The tables of a step, and where it looks them up.
+
+    tables: in the order of the arguments. lookups: those of the first table, then of the next one. trained:
+    the names of tables that the step updates: what it returns behind the user's results are the gradients of
+    their lookups.
+    """
+
+    tables: tuple[TableSpec, ...]
+    lookups: tuple[Lookup, ...]
+    trained: frozenset[str]
+
+    @cached_property
+    def places(self) -> dict[tuple[str, int], int]:
+        """Which of its table's lookups each is, by table and number."""
+        found: dict[tuple[str, int], int] = {}
+        for table in self.tables:
+            own = [lookup for lookup in self.lookups if lookup.table == table]
+            found |= {(table.name, lookup.number): place for place, lookup in enumerate(own)}
+        return found
+
+    @cached_property
+    def pushed(self) -> list[int]:
+        """The lookups whose gradients the step returns."""
+        return [i for i, lookup in enumerate(self.lookups) if lookup.table.name in self.trained]
+
+    @cached_property
+    def arguments(self) -> list[adapter.Argument]:
+        """The rows of all lookups."""
+        return [lookup.argument for lookup in self.lookups]
+
+    @cached_property
+    def results(self) -> list[adapter.Result]:
+        """The gradients."""
+        return [adapter.Result(f"gradient of {self.lookups[i].name}") for i in self.pushed]
+
+
+def find(signature: Signature, spec: Spec, strategy: ParameterServer | None) -> StepTables | None:
+    """The tables of a step, which is traced to see where it looks them up; None if it has none.
+
+    Raises:
+      ArgumentError: for a table without servers, given twice, named as another one, or in a batch.
+      UnsupportedError: for tables where there are none yet, and lookups whose ids are not known before the
+        step.
+    """
+    given = _given(spec)
+    if not given:
+        return None
+    _check_given(signature, given)
+    _check_servers(signature, given[0][1].name, strategy)
+    trace = FindingTrace()
+    traced = _trace_first(signature, spec, trace, spec.leaves)
+    found = {(each.table, each.number): each for each in lookups.find(traced.stage.jaxpr)}
+    _check_ids(signature, spec, list(found.values()))
+    twice = _Doubled(signature, spec)
+    made = [
+        Lookup(
+            table.spec,
+            number,
+            found[name, number].ids,
+            shape,
+            twice.batch_dim(name, number, shape, found[name, number].ids),
+            found[name, number].place,
+        )
+        for table in (table for _, table in given)
+        for (name, number), shape in trace.shapes.items()
+        if name == table.name and (name, number) in found
+    ]
+    trained = frozenset(table.name for parameter, table in given if parameter in signature.state)
+    return StepTables(tuple(table.spec for _, table in given), tuple(made), trained)
+
+
+def _given(spec: Spec) -> list[tuple[str, Table]]:
+    """The tables among the arguments, with their parameters."""
+    trees = spec.by_parameter([None] * len(spec.kinds))
+    return [
+        (name, leaf)
+        for name, tree in trees.items()
+        for leaf in jax.tree.leaves(tree, is_leaf=is_table)
+        if is_table(leaf)
+    ]
+
+
+def _check_given(signature: Signature, given: Sequence[tuple[str, Table]]) -> None:
+    step, known = signature.name, dict[str, tuple[str, Table]]()
+    for parameter, table in given:
+        if table.name in known:
+            first, other = known[table.name]
+            what = "is given" if table.spec == other.spec else "is the name of two tables, which are given"
+            raise ArgumentError(
+                f'table "{table.name}" {what} to {step} twice, as "{first}" and as "{parameter}": expected '
+                "once"
+            )
+        known[table.name] = parameter, table
+        if parameter in signature.batch:
+            raise ArgumentError(
+                f'table "{table.name}" is in batch "{parameter}" of {step}: expected it in state, if the '
+                "step trains it, or else as a constant"
+            )
+        if table.dtype == "float64" and not jax.config.jax_enable_x64:
+            raise ArgumentError(f'table "{table.name}" is of float64, which needs jax_enable_x64')
+
+
+def _check_servers(signature: Signature, table: str, strategy: ParameterServer | None) -> None:
+    """Raises an error if a step of this kind, with this strategy, has no tables."""
+    if strategy is None:
+        raise ArgumentError(
+            f'table "{table}" of {signature.name} is held by parameter servers: give '
+            "strategy=epl.ParameterServer(...) to epl.parallelize"
+        )
+    if strategy.mode in _NO_TABLES:
+        raise UnsupportedError(
+            f'table "{table}" of {signature.name}: mode "{strategy.mode}" of epl.ParameterServer has no '
+            'tables, expected "sync", "half_async" or "async"'
+        )
+    for kind, option in ((MaskedSignature, "pad_batch"), (PerDeviceSignature, "per_device")):
+        if isinstance(signature, kind):
+            raise UnsupportedError(
+                f'table "{table}" of {signature.name}: a step with {option} has no tables yet'
+            )
+
+
+def _trace_first(
+    signature: Signature, spec: Spec, trace: FindingTrace, leaves: Sequence[Any]
+) -> adapter.Traced:
+    bound, _ = bound_spec(spec, trace, {})
+    names = [argument.name for argument in signature.arguments(spec)]
+
+    def step(*leaves: Any) -> Any:
+        with active(trace):
+            out = signature.call(bound, leaves)
+        return as_outside(out)
+
+    return adapter.trace(step, leaves, signature.name, names)
+
+
+def _check_ids(signature: Signature, spec: Spec, found: Sequence[lookups.Lookup]) -> None:
+    arguments = signature.arguments(spec)
+    for lookup in found:
+        made_of = [arguments[number] for number in sorted(lookups.arguments_of(lookup.ids))]
+        if state := next((each for each in made_of if each.role == "state"), None):
+            raise UnsupportedError(
+                f'table "{lookup.table}" is looked up by ids that are made of state "{state.name}": rows are '
+                "pulled before the step, so ids must be made of its batches",
+                lookup.place,
+            )
+
+
+class _Doubled:
+    """Tells which dimension of ids the batch has: that which grows if the step is traced for twice of it."""
+
+    def __init__(self, signature: Signature, spec: Spec) -> None:
+        self._signature = signature
+        self._spec = spec
+        self._arguments = signature.arguments(spec)
+
+    def batch_dim(self, table: str, number: int, shape: Sequence[int], ids: Value) -> int | None:
+        """Of a lookup's ids; None if they do not grow with it, or the step takes no other batch."""
+        if ids.argument is not None:
+            return self._arguments[ids.argument].batch_dim
+        if all(self._arguments[i].batch_dim is None for i in lookups.arguments_of(ids)):
+            return None
+        grown = self._shapes.get((table, number), ())
+        return next((dim for dim, (a, b) in enumerate(zip(shape, grown, strict=False)) if b == 2 * a), None)
+
+    @cached_property
+    def _shapes(self) -> dict[tuple[str, int], tuple[int, ...]]:
+        trace = FindingTrace()
+        leaves = [
+            leaf if argument.batch_dim is None else leaf.update(shape=_twice(leaf.shape, argument.batch_dim))
+            for leaf, argument in zip(self._spec.leaves, self._arguments, strict=True)
+        ]
+        try:
+            _trace_first(self._signature, self._spec, trace, leaves)
+        except Exception:  # of the user's step, which takes this batch alone
+            return {}
+        return trace.shapes
+
+
+def _twice(shape: Sequence[int], dim: int) -> tuple[int, ...]:
+    return (*shape[:dim], 2 * shape[dim], *shape[dim + 1 :])

@@ -1,0 +1,347 @@
+"""`epl.Table`: rows by id, which parameter servers hold, and how new ones begin."""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple, NoReturn, Protocol
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from epl.errors import ArgumentError, Error, StateError, UnsupportedError
+
+_DTYPES = ("float32", "float64", "float16", "bfloat16")
+_MOST_SEED = 2**64 - 1
+
+
+@dataclass(frozen=True)
+class Init:
+    """How the elements of a new row begin: what `epl.uniform`, `normal`, `constant` and `zeros` give."""
+
+    kind: Literal["zeros", "constant", "uniform", "normal"]
+    scale: float
+
+
+def uniform(scale: float) -> Init:
+    """New rows of an `epl.Table` have elements drawn evenly from -scale to scale.
+
+    Raises:
+      ArgumentError: if that is no finite number of at least 0.
+    """
+    return Init("uniform", _number("scale of epl.uniform", scale, least=0.0))
+
+
+def normal(stddev: float) -> Init:
+    """New rows of an `epl.Table` have elements of a normal distribution around 0.
+
+    Raises:
+      ArgumentError: if `stddev` is no finite number of at least 0.
+    """
+    return Init("normal", _number("stddev of epl.normal", stddev, least=0.0))
+
+
+def constant(value: float) -> Init:
+    """New rows of an `epl.Table` have this value everywhere.
+
+    Raises:
+      ArgumentError: if it is no finite number.
+    """
+    return Init("constant", _number("value of epl.constant", value, least=-math.inf))
+
+
+def zeros() -> Init:
+    """New rows of an `epl.Table` are zeros."""
+    return Init("zeros", 0.0)
+
+
+@dataclass(frozen=True)
+class TableSpec:
+    """What a table is: as `Table` has it."""
+
+    name: str
+    dim: int
+    optimizer: Any
+    init: Init
+    dtype: np.dtype[Any]
+    padding: int | None
+    seed: int
+    admit: int
+
+    def __repr__(self) -> str:
+        return f'"{self.name}", dim={self.dim}'
+
+
+class LookupTrace(Protocol):
+    """The trace of a step, in which its tables are looked up."""
+
+    def rows(self, table: Table, ids: Any) -> Any:
+        """The rows of a lookup."""
+
+
+class _Active(threading.local):
+    trace: LookupTrace | None = None
+
+
+ACTIVE = _Active()
+"""`trace`: of the step that this thread traces."""
+
+
+class _Structure(NamedTuple):
+    """What JAX has of a table beside its leaves."""
+
+    spec: TableSpec
+    trace: LookupTrace | None
+    is_updated: bool
+
+
+class Table:
+    """Rows by id that parameter servers hold: an embedding that may be larger than a device, or a machine.
+
+    Ids are integers from 0 to 2^63 - 1, of which none need be known: a row is made when a step that trains
+    the table first looks it up. An id's row is on server id mod servers. It has `dim` elements, and
+    what the optimizer keeps of it::
+
+        user = epl.Table("user", dim=16, optimizer=optax.adagrad(0.05), init=epl.uniform(0.01))
+
+
+        @epl.parallelize(
+            state=("params", "opt_state", "user"), batch=("ids", "y"), strategy=epl.ParameterServer()
+        )
+        def train_step(params, opt_state, user, ids, y):
+            def loss_fn(params, user):
+                return jnp.mean((user.lookup(ids) @ params["w"] - y) ** 2)
+
+            loss, (grads, rows) = jax.value_and_grad(loss_fn, argnums=(0, 1))(params, user)
+            ...
+            return params, opt_state, user.update(rows), loss
+
+    In the step a table is a tree whose leaves are the rows that lookups give, so `jax.grad` gives a table
+    of their gradients if the table is an argument of the function that is differentiated (not if that closes
+    over it). Outside it is a name: a step returns it as it was.
+
+    The optimizer is that of one row, an array [dim], and each row has its own state: a row that a step does
+    not look up is left as it is, without decay, and a count, as Adam has it, counts the updates of the row
+    (other libraries call that lazy). Gradients of an id that occurs several times are added up.
+
+    A step with such a table in `state` trains it. Another one reads it and makes no rows: ids without a row
+    have the values with which theirs would begin.
+
+    Args:
+      name: of the table, on the servers and in messages; one name is one table.
+      dim: the elements of a row.
+      optimizer: of optax, or another with `init(row)` and `update(gradient, state, row)`.
+      init: how a new row begins: `epl.uniform`, `normal`, `constant` or `zeros`. It depends on the seed, the
+        id and the place in the row alone, not on the number of servers or the order of ids.
+      dtype: of the rows: float32, float64 (with jax_enable_x64), float16 or bfloat16.
+      padding: the id that stands for none: its rows are zeros, and get no gradient. It may be negative.
+      seed: of new rows.
+      admit: in how many steps an id must have been looked up before it gets a row; until then it has the
+        values with which that begins, and its gradients are dropped.
+
+    Raises:
+      ArgumentError: for values that are none of these.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        *,
+        dim: int,
+        optimizer: Any,
+        init: Init,
+        dtype: Any = "float32",
+        padding: int | None = None,
+        seed: int = 0,
+        admit: int = 1,
+    ) -> None:
+        if not isinstance(name, str) or not name or "\0" in name:
+            raise ArgumentError(f"name of epl.Table must be a string, not empty, found {name!r}")
+        about = f'of table "{name}"'
+        _check_optimizer(optimizer, about)
+        if not isinstance(init, Init):
+            raise ArgumentError(
+                f"init {about} must be epl.uniform(...), normal(...), constant(...) or zeros(), found "
+                f"{init!r}"
+            )
+        if padding is not None:
+            _integer(f"padding {about}", padding, -(2**63), 2**63 - 1)
+        self._spec = TableSpec(
+            name,
+            _integer(f"dim {about}", dim, 1, 2**31 - 1),
+            optimizer,
+            init,
+            _dtype(dtype, about),
+            padding,
+            _integer(f"seed {about}", seed, 0, _MOST_SEED),
+            _integer(f"admit {about}", admit, 1, 2**32 - 1),
+        )
+        self._rows: tuple[Any, ...] = ()
+        self._trace: LookupTrace | None = None
+        self._is_updated = False
+
+    @property
+    def spec(self) -> TableSpec:
+        """What the table is."""
+        return self._spec
+
+    @property
+    def name(self) -> str:
+        """Of the table."""
+        return self._spec.name
+
+    @property
+    def dim(self) -> int:
+        """The elements of a row."""
+        return self._spec.dim
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of the elements."""
+        return self._spec.dtype
+
+    @property
+    def rows(self) -> tuple[Any, ...]:
+        """In a step: what its lookups give, or the gradients of that, in the order of the lookups."""
+        return self._rows
+
+    @property
+    def is_updated(self) -> bool:
+        """Whether `update` has given this."""
+        return self._is_updated
+
+    def lookup(self, ids: Any) -> jax.Array:
+        """The rows of ids, in a step that has the table as an argument.
+
+        Args:
+          ids: integers of any shape: a batch of the step, or made of batches alone.
+
+        Returns:
+          An array (*ids.shape, dim) of the table's dtype; zeros where an id is `padding`.
+
+        Raises:
+          ArgumentError: for ids that are no integers, a table that the step closes over, and outside a step.
+          UnsupportedError: at the line, for a lookup in a loop, a branch or under jax.vmap, and for ids that
+            are made of states or rows.
+        """
+        trace = self._own_trace("lookup")
+        found = jnp.asarray(ids)
+        if not jnp.issubdtype(found.dtype, jnp.integer):
+            raise ArgumentError(
+                f'ids of table "{self.name}" must be integers, found {found.dtype}{list(found.shape)}'
+            )
+        rows: jax.Array = trace.rows(self, found)
+        return rows
+
+    def update(self, rows: Table) -> Table:
+        """The table with its optimizer's updates by the gradients of its lookups; what the step returns.
+
+        Args:
+          rows: what `jax.grad` has given for the table.
+
+        Raises:
+          StateError: if that is something else, or the table was updated before.
+          ArgumentError: as `lookup`.
+        """
+        self._own_trace("update")
+        if not isinstance(rows, Table) or rows.spec != self._spec or rows._trace is not self._trace:
+            raise StateError(
+                f'table "{self.name}" must be updated by the gradient that jax.grad gives for it, found '
+                f"{rows!r}"
+            )
+        if self._is_updated or rows.is_updated:
+            raise StateError(f'table "{self.name}" is updated twice in a step, expected once')
+        return unflatten(_Structure(self._spec, self._trace, is_updated=True), rows.rows)
+
+    def bound(self, trace: LookupTrace | None, rows: tuple[Any, ...]) -> Table:
+        """The table in the trace of a step, whose lookups give these rows; with None, outside."""
+        return unflatten(_Structure(self._spec, trace, is_updated=False), rows)
+
+    def _own_trace(self, what: str) -> LookupTrace:
+        trace = ACTIVE.trace
+        if self._trace is not None and self._trace is trace:
+            return trace
+        if trace is None:
+            raise ArgumentError(
+                f'{what} of table "{self.name}" is called outside a step: a step that is given to '
+                "epl.parallelize does so"
+            )
+        raise ArgumentError(
+            f'table "{self.name}" is closed over by the step: make it an argument, among `state` if it is '
+            "trained"
+        )
+
+    def __repr__(self) -> str:
+        return f"epl.Table({self._spec!r})"
+
+    def __array__(self, *_: Any, **__: Any) -> NoReturn:
+        raise Error(f'table "{self.name}" is no array: the rows of ids are `lookup(ids)` in a step')
+
+
+def check_none(tree: Any, what: str) -> None:
+    """Raises UnsupportedError if a tree has a table, whose rows are elsewhere; `what` is done with it."""
+    for leaf in jax.tree.leaves(tree, is_leaf=lambda leaf: isinstance(leaf, Table)):
+        if isinstance(leaf, Table):
+            raise UnsupportedError(
+                f'table "{leaf.name}" is not {what}: its rows are on servers, which do not save them yet; '
+                "give the tree without it"
+            )
+
+
+def unflatten(structure: _Structure, rows: Any) -> Table:
+    """A table of JAX's structure and leaves."""
+    made = Table.__new__(Table)
+    made._spec, made._trace, made._is_updated = structure
+    made._rows = tuple(rows)
+    return made
+
+
+def _flatten(table: Table) -> tuple[tuple[Any, ...], _Structure]:
+    return table.rows, _Structure(table.spec, table._trace, table.is_updated)
+
+
+def _flatten_with_keys(table: Table) -> tuple[list[Any], _Structure]:
+    rows, structure = _flatten(table)
+    return [(jax.tree_util.GetAttrKey(f"lookup{i}"), row) for i, row in enumerate(rows)], structure
+
+
+jax.tree_util.register_pytree_with_keys(Table, _flatten_with_keys, unflatten, _flatten)
+
+
+def _check_optimizer(optimizer: Any, about: str) -> None:
+    has_both = all(callable(getattr(optimizer, part, None)) for part in ("init", "update"))
+    try:
+        hash(optimizer)
+    except TypeError:
+        has_both = False
+    if not has_both:
+        raise ArgumentError(f"optimizer {about} must be one of optax, found {optimizer!r}")
+
+
+def _dtype(dtype: Any, about: str) -> np.dtype[Any]:
+    found: np.dtype[Any] | None
+    try:
+        found = jnp.dtype(dtype)
+    except TypeError:
+        found = None
+    if found is None or found.name not in _DTYPES:
+        raise ArgumentError(f"dtype {about} must be one of {', '.join(_DTYPES)}, found {dtype!r}")
+    return found
+
+
+def _integer(what: str, value: Any, least: int, most: int) -> int:
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+        raise ArgumentError(f"{what} must be an integer, found {value!r}")
+    if not least <= value <= most:
+        raise ArgumentError(f"{what} must be an integer of {least} to {most}, found {value!r}")
+    return int(value)
+
+
+def _number(what: str, value: Any, least: float) -> float:
+    is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if not is_number or not math.isfinite(value) or value < least:
+        more = f" of at least {least:g}" if math.isfinite(least) else ""
+        raise ArgumentError(f"{what} must be a finite number{more}, found {value!r}")
+    return float(value)
