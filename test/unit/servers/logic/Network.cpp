@@ -38,17 +38,18 @@ uint64_t Network::open(Process &from, Process &to) {
   return number;
 }
 
-void Network::send(uint64_t number, Process &from, NetworkFrame frame) {
+void Network::send(uint64_t number, Process &from, const NetworkFrame &frame) {
   Stream &stream = streams.at(number);
-  if (stream.broken)
+  if (stream.broken || !from.alive) // which may be since the frame before
     return;
   if (!stream.lasts && std::uniform_real_distribution<>()(random) < lossRate)
     return breakStream(number);
   Way &way = wayFrom(stream, from);
-  way.frames.push_back(std::move(frame));
+  way.frames.push_back(frame);
   way.last = std::max(way.last, time + delay());
   int index = &way == &stream.ways[1];
   after(way.last - time, *way.to, [=, this] { deliver(number, index); });
+  watch(from, /*isSent=*/true, frame);
 }
 
 /// One frame comes: the first of those that have not. So they keep their order where the process stands
@@ -59,7 +60,9 @@ void Network::deliver(uint64_t number, int index) {
     return; // was lost
   NetworkFrame frame = std::move(way.frames.front());
   way.frames.pop_front();
-  way.to->received(number, frame);
+  watch(*way.to, /*isSent=*/false, frame);
+  if (way.to->alive)
+    way.to->received(number, frame);
 }
 
 /// Tells an end of a stream that it has ended.

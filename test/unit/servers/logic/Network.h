@@ -53,9 +53,13 @@ public:
   /// Runs all that is due up to a time, until `done`.
   void run(Milliseconds until, const std::function<bool()> &done);
 
+  /// Told of each frame that a process has just sent, or is about to get.
+  std::function<void(Process &process, bool isSent, const NetworkFrame &frame)> watch =
+      [](Process &, bool, const NetworkFrame &) {};
+
   /// Opens a stream; its number. That the other end does not answer, the opener sees as a broken stream.
   uint64_t open(Process &from, Process &to);
-  void send(uint64_t stream, Process &from, NetworkFrame frame);
+  void send(uint64_t stream, Process &from, const NetworkFrame &frame);
   /// Ends a stream behind what was sent, or at once.
   void close(uint64_t stream, Process &from, bool last);
 

@@ -94,6 +94,10 @@ std::string Scenario::text() const {
              : mishap.kind == Mishap::Kind::vanished ? " vanishes"
                                                      : " stopped")
          << " at " << mishap.at << " for " << mishap.length;
+  for (const Mishap &mishap : mishaps)
+    if (mishap.frame)
+      text << (mishap.frame->isSent ? ", having sent " : ", before it gets ") << mishap.frame->kind << " "
+           << mishap.frame->number;
   return text.str();
 }
 

@@ -14,14 +14,21 @@
 
 namespace epl::runtime::servers::test {
 
-/// What happens to a process at some time.
+/// What happens to a process at some time, or at some frame.
 struct Mishap {
   enum class Kind { killed, vanished, stopped };
+  /// The one of a kind, from 1 on, that the process has just sent, or is about to get.
+  struct Frame {
+    bool isSent;
+    std::string kind;
+    unsigned number;
+  };
   Kind kind;
   bool ofServer;
   uint32_t number;
   Milliseconds at;
-  Milliseconds length; ///< until it goes on, or until a new life of a worker begins; 0: never
+  Milliseconds length;             ///< until it goes on, or until a new life of a worker begins; 0: never
+  std::optional<Frame> frame = {}; ///< when it happens, in the place of `at`
 };
 
 struct Scenario {

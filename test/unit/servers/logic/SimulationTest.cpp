@@ -1,10 +1,13 @@
 // Whole jobs on a simulated network. EPL_SIMULATIONS is how many, EPL_SIMULATION the seed of the only one.
 
+#include "test/unit/servers/Manifests.h"
 #include "test/unit/servers/logic/SimulatedWorker.h"
+#include "test/unit/servers/protocol/Messages.h"
 
 #include <cstdlib>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <set>
 
 namespace epl::runtime::servers::test {
 namespace {
@@ -21,7 +24,11 @@ public:
     for (uint32_t worker = 0; worker < scenario.job->manifest.workers; ++worker)
       startWorker(worker, 1);
     for (const Mishap &mishap : scenario.mishaps)
-      network.after(mishap.at, [&, mishap] { happens(mishap); });
+      if (!mishap.frame)
+        network.after(mishap.at, [&, mishap] { happens(mishap); });
+    network.watch = [this](Process &process, bool isSent, const NetworkFrame &frame) {
+      noticeFrame(process, isSent, messageName(std::get<Message>(decode(frame.head, frame.payload.size()))));
+    };
   }
 
   /// Returns which rules were broken.
@@ -34,7 +41,19 @@ public:
     return record.faults;
   }
 
+  /// Whether all mishaps have happened, whose frames may never have come.
+  bool isSpoiled() const { return numHappened == scenario.mishaps.size(); }
+
 private:
+  void noticeFrame(Process &process, bool isSent, const std::string &kind) {
+    for (size_t i = 0; i < scenario.mishaps.size(); ++i) {
+      const Mishap &mishap = scenario.mishaps[i];
+      if (mishap.frame && &processOf(mishap) == &process && mishap.frame->isSent == isSent &&
+          mishap.frame->kind == kind && ++seen[i] == mishap.frame->number)
+        happens(mishap);
+    }
+  }
+
   void startWorker(uint32_t worker, uint64_t life) {
     workers.push_back(std::make_unique<SimulatedWorker>(worker, life, scenario, network, record, servers));
     current[worker] = workers.back().get();
@@ -52,6 +71,7 @@ private:
     Process &process = processOf(mishap);
     if (!process.isAlive() || isOver(mishap))
       return;
+    ++numHappened;
     if (mishap.kind == Mishap::Kind::stopped)
       return network.stop(process, mishap.length);
     network.kill(process, mishap.kind == Mishap::Kind::vanished);
@@ -86,7 +106,9 @@ private:
   SimulatedWorker::Servers servers;
   std::vector<std::unique_ptr<SimulatedWorker>> workers;
   std::map<uint32_t, SimulatedWorker *> current;
-  unsigned starting = 0; ///< new lives to come
+  unsigned starting = 0;           ///< new lives to come
+  std::map<size_t, unsigned> seen; ///< frames of a mishap's kind
+  size_t numHappened = 0;
 };
 
 uint64_t numberFrom(const char *variable, uint64_t otherwise) {
@@ -107,6 +129,54 @@ TEST(Simulation, KeepsAllRules) {
     if (HasFailure())
       break;
   }
+}
+
+/// Two servers and three workers, of which one comes to grief.
+Scenario makeScenario(manifest::Mode mode, manifest::OnLost onLost, const Mishap &mishap) {
+  Scenario scenario;
+  scenario.seed = mishap.frame->number;
+  manifest::ManifestT manifest =
+      makeManifest({{"a", {9}}, {"b", {4}}}, {.servers = 2, .minBlockSize = 3}, mode, /*workers=*/3);
+  manifest.on_lost = onLost;
+  addTable(manifest, "t", 2);
+  scenario.bytes = serializeManifest(manifest);
+  scenario.job = std::make_shared<Job>(std::move(manifest));
+  scenario.steps = {4, 4, 4};
+  scenario.timing.deadline = 8000, scenario.timing.arrival = 20000;
+  scenario.mishaps.push_back(mishap);
+  return scenario;
+}
+
+/// The kinds of frames at which something has happened, as text.
+using Kinds = std::set<std::string>;
+
+/// Has each kind of process end, or stand still, at each kind of frame.
+void endAtFrames(manifest::Mode mode, manifest::OnLost onLost, Kinds &kinds) {
+  for (auto kind : {Mishap::Kind::killed, Mishap::Kind::vanished, Mishap::Kind::stopped})
+    for (auto [ofServer, process] : {std::pair(false, 0U), {false, 1U}, {true, 0U}, {true, 1U}})
+      for (bool isSent : {true, false})
+        for (const Example &example : exampleMessages())
+          for (unsigned number : {1U, 3U}) {
+            Mishap mishap{kind, ofServer, process, 0, kind == Mishap::Kind::stopped ? Milliseconds(9000) : 0};
+            mishap.frame = {isSent, messageName(example.message), number};
+            Scenario scenario = makeScenario(mode, onLost, mishap);
+            Simulation simulation(scenario);
+            EXPECT_THAT(simulation.run(), testing::ElementsAre()) << scenario.text();
+            if (simulation.isSpoiled())
+              kinds.insert((ofServer == isSent ? "to workers: " : "to servers: ") + mishap.frame->kind);
+          }
+}
+
+TEST(Simulation, EndsAtWhateverFrameAProcessEnds) {
+  Kinds kinds;
+  endAtFrames(manifest::Mode::sync, manifest::OnLost::end_job, kinds);
+  endAtFrames(manifest::Mode::sync, manifest::OnLost::go_on, kinds);
+  endAtFrames(manifest::Mode::async, manifest::OnLost::end_job, kinds);
+  EXPECT_THAT(kinds, testing::IsSupersetOf({"to servers: Hello", "to servers: Setup", "to servers: Begin",
+                                            "to servers: PullRequest", "to servers: PullRows",
+                                            "to servers: Push", "to servers: Fetch", "to servers: Goodbye",
+                                            "to workers: Welcome", "to workers: Ready", "to workers: Value",
+                                            "to workers: Acknowledge", "to workers: Goodbye"}));
 }
 
 } // namespace
