@@ -27,6 +27,11 @@ def network(optimizer: str = "Momentum") -> Any:
     y = fluid.layers.data("y", [1])
     hidden = fluid.layers.fc(x, 320, act="tanh", param_attr=fluid.ParamAttr("hidden_w"))
     loss = fluid.layers.mean(fluid.layers.square_error_cost(fluid.layers.fc(hidden, 1), y))
+    if optimizer == "decayed":
+        rate = fluid.layers.piecewise_decay([3, 6], [0.002, 0.001, 0.0005])
+        decay = fluid.regularizer.L2Decay(0.05)
+        fluid.optimizer.Momentum(rate, 0.9, regularization=decay).minimize(loss)
+        return loss
     rate = fluid.layers.exponential_decay(0.002, decay_steps=4, decay_rate=0.9)
     more = (0.9,) if optimizer == "Momentum" else ()
     getattr(fluid.optimizer, optimizer)(rate, *more).minimize(loss)
@@ -71,24 +76,45 @@ def configured(mode: str) -> tuple[Any, bool]:
     return config, mode == "sync"
 
 
-def guide(folder: str, mode: str, optimizer: str = "Momentum", closes: str = "closes") -> None:
-    """The guide: one script for servers and trainers."""
-    loss = network(optimizer)
-    test_program = fluid.default_main_program().clone(for_test=True)
+def begin(mode: str, executor: Any) -> tuple[Any, int]:
+    """The program and the number of a trainer; a server does not come back."""
     servers, trainers = os.environ["PADDLE_PSERVER_IPS"], int(os.environ["PADDLE_TRAINERS"])
     trainer = int(os.environ.get("PADDLE_TRAINER_ID", "0"))
     config, sync_mode = configured(mode)
     transpiler = fluid.DistributeTranspiler(config)
     transpiler.transpile(trainer, pservers=servers, trainers=trainers, sync_mode=sync_mode)
-    executor = fluid.Executor(fluid.CPUPlace())
     if os.environ["PADDLE_TRAINING_ROLE"] == "PSERVER":
         endpoint = os.environ["PADDLE_CURRENT_ENDPOINT"]
         program = transpiler.get_pserver_program(endpoint)
         executor.run(transpiler.get_startup_program(endpoint, program))
         executor.run(program)
         print("came back")
-        return
-    program = transpiler.get_trainer_program()
+        sys.exit(1)
+    return transpiler.get_trainer_program(), trainer
+
+
+def resume(folder: str, first: str, end: str) -> None:
+    """Trains from what `fluid.io` has saved, if that is not the first step, and saves at the end."""
+    loss = network()
+    executor = fluid.Executor(fluid.CPUPlace())
+    program, trainer = begin("sync", executor)
+    executor.run(fluid.default_startup_program())
+    if int(first) > 0:
+        fluid.io.load_persistables(executor, f"{folder}/at {first}", program)
+    for step in range(int(first), int(end)):
+        executor.run(program, feed=batch(step, trainer), fetch_list=[loss])
+    if trainer == 0:
+        fluid.io.save_persistables(executor, f"{folder}/at {end}", program)
+        np.savez(Path(folder) / f"at {end}.npz", **variables(saved(loss)))
+    executor.close()
+
+
+def guide(folder: str, mode: str, optimizer: str = "Momentum", closes: str = "closes") -> None:
+    """The guide: one script for servers and trainers."""
+    loss = network(optimizer)
+    test_program = fluid.default_main_program().clone(for_test=True)
+    executor = fluid.Executor(fluid.CPUPlace())
+    program, trainer = begin(mode, executor)
     test_programs = [test_program, program.clone(for_test=True)]  # of before, and of a trainer's program
     executor.run(fluid.default_startup_program())
     losses, tested = [], []
@@ -115,9 +141,9 @@ def guide(folder: str, mode: str, optimizer: str = "Momentum", closes: str = "cl
             print(f"trainer {trainer}: {error}")
 
 
-def local(folder: str, trainers: str) -> None:
+def local(folder: str, trainers: str, optimizer: str) -> None:
     """The same in one process, on the joined batch; compares it with what trainer 0 has saved."""
-    loss = network()
+    loss = network(optimizer)
     test_program = fluid.default_main_program().clone(for_test=True)
     executor = fluid.Executor(fluid.CPUPlace())
     executor.run(fluid.default_startup_program())
