@@ -44,6 +44,7 @@ void bindResults(nanobind::module_ &module);
 void bindSession(nanobind::module_ &module);
 void bindCaller(nanobind::module_ &module);
 void bindServers(nanobind::module_ &module);
+void bindGather(nanobind::module_ &module);
 
 } // namespace epl::runtime::binding
 

@@ -48,4 +48,5 @@ NB_MODULE(_epl_runtime, module) {
   bindSession(module);
   bindCaller(module);
   bindServers(module);
+  bindGather(module);
 }

@@ -38,6 +38,12 @@ void waitForEnd(std::shared_ptr<Call> call) {
     throw nb::python_error(std::move(*interrupt));
 }
 
+void checkSignals() {
+  nb::gil_scoped_acquire locked;
+  if (PyErr_CheckSignals() != 0)
+    throw nb::python_error();
+}
+
 void SignalChecks::operator()() {
   auto now = std::chrono::steady_clock::now();
   if (!Executor::linger(count++))
@@ -46,9 +52,7 @@ void SignalChecks::operator()() {
   if (now - last < kSignalInterval)
     return;
   last = now;
-  nb::gil_scoped_acquire locked;
-  if (PyErr_CheckSignals() != 0)
-    throw nb::python_error();
+  checkSignals();
 }
 
 void waitFor(const std::shared_ptr<Call> &call) {

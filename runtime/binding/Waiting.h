@@ -16,6 +16,10 @@ void waitForEnd(std::shared_ptr<Call> call);
 /// The same; throws Error if the call failed.
 void waitFor(const std::shared_ptr<Call> &call);
 
+/// Has Ctrl-C seen while a thread waits without the interpreter's lock. Throws the error that a signal's
+/// handler raised.
+void checkSignals();
+
 /// What a wait without the interpreter's lock calls again and again: lets other threads have the core, and
 /// has Ctrl-C seen from time to time. Throws the error that a signal's handler raised.
 class SignalChecks {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
@@ -18,32 +17,12 @@ import pytest
 
 import epl
 import mpi
-from epl import runtime
 from epl.servers.compiling import compile_server, options_of, server_level
-from epl.servers.credentials import stream_options
-from epl.servers.deadline import deadline
 from epl.servers.geo import exchange
 from epl.servers.job import Job
 from epl.servers.serving import thread_options
 from over_processes.launching import environment_of
-
-PROGRAM = str(Path(__file__).with_name("served.py"))
-
-
-def run(servers: int, workers: int, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """A program of `served` with so many servers and workers."""
-    return mpi.launch("--servers", str(servers), "--workers", str(workers), PROGRAM, *arguments)
-
-
-def alone(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """The same in one process, without a launcher."""
-    command = [sys.executable, PROGRAM, *arguments]
-    environment = environment_of(PYTHONPATH=os.pathsep.join(sys.path))
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-
-
-def said(done: subprocess.CompletedProcess[str]) -> str:
-    return done.stdout + done.stderr
+from server_runs import PROGRAM, alone, free_port, run, said
 
 
 @pytest.mark.parametrize(("servers", "workers"), [(1, 1), (2, 2), (3, 4)])
@@ -212,58 +191,6 @@ def test_workers_that_differ_are_told() -> None:
         )
 
 
-def counted(done: subprocess.CompletedProcess[str]) -> list[int]:
-    """How many plans each worker has compiled."""
-    assert done.returncode == 0, said(done)
-    found = [re.search(rf"worker {n} has compiled (\d) of its plans", done.stdout) for n in range(3)]
-    return [int(each[1]) if each else -1 for each in found]
-
-
-def test_worker_0_compiles_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    """But what one of them alone has, and what is for another CPU."""
-    monkeypatch.setenv("EPL_CACHE_DIR", "")
-    assert counted(run(2, 3, "compile_once")) == [1, 1, 0]
-    if runtime.module().cpu_level() in ("x86-64-v3", "x86-64-v4"):
-        assert counted(run(2, 3, "compile_once", "other")) == [1, 2, 0]
-
-
-def test_workers_add_up() -> None:
-    done = run(2, 3, "add_up")
-    assert done.returncode == 0, said(done)
-    assert done.stdout.count("has the sums") == 3, said(done)
-    done = alone("add_up")
-    assert done.returncode == 0, said(done)
-    assert "worker 0 has the sums" in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("how", "expected"),
-    [
-        ("SIGKILL", "worker 1 has been silent for 3 s"),
-        ("end", r"worker 1 has ended: epl.workers.sum of int64\[1048576\] awaits it"),
-        (
-            "differ",
-            r"worker \d is at epl.workers.sum of .*, worker \d at epl.workers.sum of .*the same of all",
-        ),
-    ],
-)
-def test_a_sum_needs_all_workers(how: str, expected: str) -> None:
-    done = run(2, 3, "add_up", how, "1")
-    assert done.returncode != 0, said(done)
-    assert "has the sums" not in done.stdout
-    assert re.search(f"ProcessError: .*{expected}", said(done)), said(done)
-
-
-def test_what_workers_add_up_are_numbers() -> None:
-    with pytest.raises(epl.ArgumentError, match=r"epl.workers.sum needs an array of numbers, found str\d+"):
-        epl.workers.sum("one")
-    assert epl.workers.mean(3) == 3
-    value = np.ones(2)
-    found = epl.workers.sum(value)
-    found += 1
-    assert value.tolist() == [1, 1]
-
-
 def test_a_step_without_gradients_has_nothing_for_servers() -> None:
     done = alone("keep")
     assert "updates no state by work that applies gradients" in done.stderr, said(done)
@@ -355,105 +282,6 @@ def test_equal_settings_make_equal_jobs() -> None:
     assert job() != job(dispatch="hash") != job(mode="async")
 
 
-def test_processes_of_a_job_share_a_secret(tmp_path: Path) -> None:
-    token = tmp_path / "token"
-    token.write_text("a secret\n")
-    environment = environment_of(PYTHONPATH=os.pathsep.join(sys.path), EPL_SERVERS_TOKEN_FILE=str(token))
-    command = [sys.executable, str(mpi.LAUNCHER), "--servers", "1", "--workers", "1"]
-    command += [PROGRAM, "regress", "sync", "3"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, said(done)
-
-
-@pytest.fixture(scope="module")
-def certificate(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the certificate of 127.0.0.1, signed by itself, and its key."""
-    folder = tmp_path_factory.mktemp("certificate")
-    command = (
-        "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=server -keyout key.pem -out own.pem"
-    )
-    alternative = ["-addext", "subjectAltName=IP:127.0.0.1"]
-    subprocess.run([*command.split(), *alternative], cwd=folder, check=True, capture_output=True)
-    return folder
-
-
-TLS = {"EPL_SERVERS_TLS_CERTIFICATE": "own.pem", "EPL_SERVERS_TLS_KEY": "key.pem"}
-
-
-@pytest.mark.parametrize(
-    ("of_server", "of_worker", "expected"),
-    [
-        ("a secret", "another", "expected the token of the server, found another one"),
-        ("a secret", None, "expected the token of the server, found none"),
-        (TLS, {}, 'expects TLS, for which there is the option "ca", found plaintext'),
-        ({}, {"EPL_SERVERS_TLS_CA": "own.pem"}, "expected a certificate for .*, found no TLS"),
-        (TLS, {"EPL_SERVERS_TLS_CA": "nowhere.pem"}, "the file of the option .ca.: No such file"),
-    ],
-)
-def test_a_worker_says_at_once_that_a_server_refuses_it(
-    of_server: Any, of_worker: Any, expected: str, certificate: Path, tmp_path: Path
-) -> None:
-    def environment(role: str, given: Any, name: str) -> dict[str, str]:
-        if isinstance(given, str):
-            (tmp_path / name).write_text(given + "\n")
-            given = {"EPL_SERVERS_TOKEN_FILE": str(tmp_path / name)}
-        files = {key: str(certificate / file) for key, file in (given or {}).items()}
-        port = {"PADDLE_PSERVERS_IP_PORT_LIST": f"127.0.0.1:{number}", "PADDLE_PORT": str(number)}
-        one = {"TRAINING_ROLE": role, "PADDLE_TRAINERS_NUM": "1", "PADDLE_TRAINER_ID": "0"}
-        return environment_of(
-            PYTHONPATH=os.pathsep.join(sys.path), POD_IP="127.0.0.1", **port, **one, **files
-        )
-
-    number = _free_port()
-    command = [sys.executable, PROGRAM, "regress", "sync", "3"]
-    with subprocess.Popen(command, env=environment("PSERVER", of_server, "server")) as server:
-        try:
-            done = subprocess.run(
-                command,
-                env=environment("TRAINER", of_worker, "worker"),
-                capture_output=True,
-                text=True,
-                check=False,
-                timeout=mpi.SECONDS,  # less than who has not come yet is given
-            )
-        finally:
-            server.terminate()
-    assert done.returncode == 1, said(done)
-    text = f"ProcessError: server 0 .127.0.0.1:{number}. has no stream for this worker: .*{expected}"
-    assert re.search(text, done.stderr), said(done)
-
-
-def test_what_says_the_secret_is_checked(tmp_path: Path) -> None:
-    with pytest.raises(epl.ConfigError, match=r"EPL_SERVERS_TOKEN_FILE in the environment: .*no/file"):
-        stream_options({"EPL_SERVERS_TOKEN_FILE": "no/file"})
-    (tmp_path / "empty").write_text("\n")
-    with pytest.raises(epl.ConfigError, match="has no token in its first line"):
-        stream_options({"EPL_SERVERS_TOKEN_FILE": str(tmp_path / "empty")})
-    with pytest.raises(epl.ConfigError, match=r'EPL_SERVERS_INSECURE .* must be 0 or 1, found "yes"'):
-        stream_options({"EPL_SERVERS_INSECURE": "yes"})
-
-
-def test_nobody_is_awaited_longer_than_the_deadline() -> None:
-    one = {"TRAINING_ROLE": "TRAINER", "PADDLE_TRAINERS_NUM": "1", "PADDLE_TRAINER_ID": "0"}
-    address = f"127.0.0.1:{_free_port()}"
-    environment = environment_of(
-        PYTHONPATH=os.pathsep.join(sys.path),
-        PADDLE_PSERVERS_IP_PORT_LIST=address,
-        FLAGS_rpc_deadline="700",
-        **one,
-    )
-    command = [sys.executable, PROGRAM, "regress", "sync", "3"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert f"ProcessError: server 0 ({address}) has not been there for 0.7 s" in done.stderr, said(done)
-    command = [str(runtime.program("epl-server")), "--listen", "127.0.0.1:0"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 1
-    assert "server 0: worker 0 has not come for 0.7 s" in done.stderr, said(done)
-    assert deadline({}) == 180_000
-    with pytest.raises(epl.ConfigError, match=r'FLAGS_rpc_deadline .* milliseconds, found "3 s"'):
-        deadline({"FLAGS_rpc_deadline": "3 s"})
-
-
 def test_threads_of_a_server_are_those_that_fluid_says() -> None:
     assert thread_options({}) == []
     send, get = "FLAGS_rpc_send_thread_num", "FLAGS_rpc_get_thread_num"
@@ -475,7 +303,7 @@ def test_a_script_becomes_a_server_where_the_environment_says_so(tmp_path: Path)
     command = [sys.executable, str(program)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert 'must have addresses host:port, found "127.0.0.1:0x"' in done.stderr
-    port = str(_free_port())
+    port = str(free_port())
     environment["PADDLE_PSERVERS_IP_PORT_LIST"] = f"127.0.0.1:{port}"
     environment["PADDLE_PORT"] = port
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as child:
@@ -485,9 +313,3 @@ def test_a_script_becomes_a_server_where_the_environment_says_so(tmp_path: Path)
         finally:
             child.terminate()
     assert child.returncode == 1
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])

@@ -11,8 +11,8 @@ namespace epl::runtime::servers {
 
 namespace act = gather_actions;
 
-static constexpr auto kLook = std::chrono::milliseconds(20); // between looks of who waits
-static constexpr auto kFarewell = std::chrono::seconds(2);   // for what was sent last to arrive
+static constexpr auto kLook = std::chrono::milliseconds(20);      // between looks of who waits
+static constexpr auto kFarewell = std::chrono::milliseconds(500); // for the end of the stream to arrive
 
 class Gather::Driver final : public StreamUser {
 public:

@@ -43,6 +43,8 @@ public:
 static std::vector<std::byte> firstWords() {
   std::unique_ptr<SSL_CTX, decltype(&SSL_CTX_free)> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
   std::unique_ptr<SSL, decltype(&SSL_free)> client(SSL_new(context.get()), SSL_free);
+  if (!client) // for lack of memory
+    return {};
   BIO *in = BIO_new(BIO_s_mem()), *out = BIO_new(BIO_s_mem());
   SSL_set_bio(client.get(), in, out); // which are its own from here
   SSL_connect(client.get());          // waits for an answer that does not come

@@ -1,0 +1,75 @@
+"""Programs like those of `served`, of what workers do together: `served_together.py NAME [ARGUMENT ...]`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+from typing import Any
+
+import jax
+import numpy as np
+
+import epl
+from epl import compile as compile_module
+from epl import runtime
+from served import ROWS, WORKER, WORKERS, batch_of, exact_params, integers, make_exact
+
+
+def add_up(how: str = "", who: str = "") -> None:
+    """Adds up over the workers, before the first step and behind it; one of them may end another way."""
+    epl.init("cpu:1")
+    workers = epl.workers
+    assert (workers.number, workers.count) == (WORKER, WORKERS)
+    counts = workers.sum(np.arange(5) * 10**WORKER)
+    np.testing.assert_array_equal(counts, np.arange(5) * int("1" * WORKERS))
+    assert counts.dtype == np.arange(5).dtype
+    values = [np.float32(0.1) * np.float32(each + 1) for each in range(WORKERS)]
+    total = values[0]
+    for value in values[1:]:
+        total = total + value
+    assert workers.sum(values[WORKER]) == total
+    assert workers.sum(np.array([True, WORKER == 0])).tolist() == [WORKERS, 1]
+    assert workers.mean(float(WORKER)) == (WORKERS - 1) / 2
+    assert workers.sum(np.zeros((0, 3))).shape == (0, 3)
+    _, step = make_exact(epl.ParameterServer())
+    params, moment = exact_params(), jax.tree.map(np.zeros_like, exact_params())
+    params, moment, _ = step(params, moment, integers(1)[:ROWS])
+    if str(WORKER) == who:
+        if how == "SIGKILL":
+            os.kill(os.getpid(), signal.SIGKILL)
+        if how == "end":
+            return
+        if how == "differ":
+            workers.sum(np.zeros(3))
+    large = np.full(1 << 20, WORKER, np.int64)
+    assert (workers.sum(large) == WORKERS * (WORKERS - 1) // 2).all()
+    print(f"worker {WORKER} has the sums")
+
+
+def compile_once(how: str = "") -> None:
+    """Trains, and says how many plans this process has compiled; in one worker on another CPU."""
+    if how == "other" and WORKER == 1:
+        runtime.module().limit_cpu("x86-64-v2")
+        os.environ["EPL_CPU"] = "x86-64-v2"
+    epl.init("cpu:1")
+    compiled: list[str] = []
+    run = compile_module.compile_plan
+
+    def counted(text: str, options: Any, name: str) -> bytes:
+        compiled.append(name)
+        return run(text, options, name)
+
+    compile_module.compile_plan = counted
+    _, step = make_exact(epl.ParameterServer())
+    params, moment = exact_params(), jax.tree.map(np.zeros_like, exact_params())
+    x = integers(4)
+    for k in range(3):
+        params, moment, _ = step(params, moment, batch_of(k, WORKER, x))
+    rows = 4 if WORKER == 1 else ROWS  # worker 1 has a short last batch, whose plan is its own
+    params, moment, _ = step(params, moment, batch_of(3, WORKER, x)[:rows])
+    print(f"worker {WORKER} has compiled {len(compiled)} of its plans")
+
+
+if __name__ == "__main__":
+    globals()[sys.argv[1]](*sys.argv[2:])

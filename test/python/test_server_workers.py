@@ -1,0 +1,68 @@
+"""What workers of parameter servers do together: sums, and one compilation for all."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import epl
+from epl import runtime
+from server_runs import alone, run, said
+
+PROGRAM = str(Path(__file__).with_name("served_together.py"))
+
+
+def counted(done: subprocess.CompletedProcess[str]) -> list[int]:
+    """How many plans each worker has compiled."""
+    assert done.returncode == 0, said(done)
+    found = [re.search(rf"worker {n} has compiled (\d) of its plans", done.stdout) for n in range(3)]
+    return [int(each[1]) if each else -1 for each in found]
+
+
+def test_worker_0_compiles_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    """But what one of them alone has, and what is for another CPU."""
+    monkeypatch.setenv("EPL_CACHE_DIR", "")
+    assert counted(run(2, 3, "compile_once", program=PROGRAM)) == [1, 1, 0]
+    if runtime.module().cpu_level() in ("x86-64-v3", "x86-64-v4"):
+        assert counted(run(2, 3, "compile_once", "other", program=PROGRAM)) == [1, 2, 0]
+
+
+def test_workers_add_up() -> None:
+    done = run(2, 3, "add_up", program=PROGRAM)
+    assert done.returncode == 0, said(done)
+    assert done.stdout.count("has the sums") == 3, said(done)
+    done = alone("add_up", program=PROGRAM)
+    assert done.returncode == 0, said(done)
+    assert "worker 0 has the sums" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("how", "expected"),
+    [
+        ("SIGKILL", "worker 1 has been silent for 3 s"),
+        ("end", r"worker 1 has ended: epl.workers.sum of int64\[1048576\] awaits it"),
+        (
+            "differ",
+            r"worker \d is at epl.workers.sum of .*, worker \d at epl.workers.sum of .*the same of all",
+        ),
+    ],
+)
+def test_a_sum_needs_all_workers(how: str, expected: str) -> None:
+    done = run(2, 3, "add_up", how, "1", program=PROGRAM)
+    assert done.returncode != 0, said(done)
+    assert "has the sums" not in done.stdout
+    assert re.search(f"ProcessError: .*{expected}", said(done)), said(done)
+
+
+def test_what_workers_add_up_are_numbers() -> None:
+    with pytest.raises(epl.ArgumentError, match=r"epl.workers.sum needs an array of numbers, found str\d+"):
+        epl.workers.sum("one")
+    assert epl.workers.mean(3) == 3
+    value = np.ones(2)
+    found = epl.workers.sum(value)
+    found += 1
+    assert value.tolist() == [1, 1]
