@@ -160,11 +160,8 @@ using LookupFields = std::tuple<uint32_t, nb::object, bool, Padding>;
 using RowFields = std::tuple<uint32_t, std::vector<nb::object>, std::vector<nb::object>, Padding>;
 
 const mf::TableT &tableAt(const ServersWorker &self, uint32_t number) {
-  const auto &tables = self.job->job->manifest.tables;
-  if (number >= tables.size())
-    throw Error("there is no table " + std::to_string(number) + ", expected one below " +
-                std::to_string(tables.size()));
-  return *tables[number];
+  ps::checkTable(*self.job->job, number);
+  return *self.job->job->manifest.tables[number];
 }
 
 /// Ids of a table. The caller lets go of the array while it has the interpreter.
@@ -257,6 +254,11 @@ nb::list fetch(ServersWorker &self, uint64_t step, const std::vector<std::pair<u
   return list;
 }
 
+uint64_t runTask(ServersWorker &self, uint64_t step, uint32_t table, const ps::TaskOfTable &task) {
+  nb::gil_scoped_release unlocked;
+  return self.worker->runTask(step, table, task);
+}
+
 std::vector<Shape> sliceVariable(const Shape &shape, uint32_t count, uint64_t minBlockSize) {
   std::vector<Shape> shapes;
   for (ps::Slice slice : ps::sliceVariable(shape, count, minBlockSize))
@@ -334,6 +336,39 @@ void bindServers(nb::module_ &module) {
           "push", &push, "step"_a, "pushes"_a, "rows"_a = std::vector<RowFields>(),
           "Hands over what is pushed for each parameter, as arrays, which must not change any more. `rows`:\n"
           "of tables (table, ids of each lookup, their gradients, padding), each table once.")
+      .def(
+          "save_table",
+          [](ServersWorker &self, uint64_t step, uint32_t table, const std::string &folder) {
+            return runTask(self, step, table, {ps::frames::TableTask::save, folder});
+          },
+          "step"_a, "table"_a, "folder"_a,
+          "Has the servers write a table's rows, as they are for a step, to files of a folder that they see, "
+          "in "
+          "the\nlayout of safetensors; how many. For worker 0, as those that follow.")
+      .def(
+          "export_table",
+          [](ServersWorker &self, uint64_t step, uint32_t table, const std::string &folder,
+             bool changedOnly) {
+            auto task =
+                changedOnly ? ps::frames::TableTask::export_changed : ps::frames::TableTask::export_all;
+            return runTask(self, step, table, {task, folder});
+          },
+          "step"_a, "table"_a, "folder"_a, "changed_only"_a,
+          "The same; or with `changed_only` the rows alone that have changed since the last export.")
+      .def(
+          "load_table",
+          [](ServersWorker &self, uint64_t step, uint32_t table, const std::string &folder) {
+            return runTask(self, step, table, {ps::frames::TableTask::load, folder});
+          },
+          "step"_a, "table"_a, "folder"_a,
+          "Makes a table what files of a folder say, however many servers have written them; how many rows.")
+      .def(
+          "evict_table",
+          [](ServersWorker &self, uint64_t step, uint32_t table, uint64_t unseen) {
+            return runTask(self, step, table, {ps::frames::TableTask::evict, {}, unseen});
+          },
+          "step"_a, "table"_a, "unseen"_a,
+          "Drops rows that have not changed in the last `unseen` updates of a server's part; how many.")
       .def(
           "is_pushed", [](const ServersWorker &self, uint64_t step) { return self.worker->isPushed(step); },
           "step"_a)

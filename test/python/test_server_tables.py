@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from safetensors.numpy import load_file
 
 import epl
 from epl import runtime
@@ -93,6 +95,34 @@ def test_padding_has_zeros_and_no_row() -> None:
     [rows] = cluster.pull([4, 9], [5], create=False)[:1]
     expected = [momentum_of_numpy(first_row(each), 1, np.ones(DIM, np.float32))[0] for each in (4, 9)]
     np.testing.assert_array_equal(rows, expected)
+
+
+def test_servers_save_what_others_load(tmp_path: Path) -> None:
+    cluster = Cluster(3)
+    ids = np.arange(50)
+    cluster.pull(ids)
+    cluster.push(ids, np.ones((50, DIM), np.float32))
+    assert cluster.worker.save_table(cluster.step, 0, str(tmp_path)) == 50
+    [saved] = cluster.pull(ids)
+    tensors = [load_file(path) for path in sorted(tmp_path.iterdir())]
+    assert sorted(path.name for path in tmp_path.iterdir())[0] == "user.server0of3.lane0of2.safetensors"
+    for each in tensors:
+        np.testing.assert_array_equal(each["value"], saved[each["ids"]])
+        np.testing.assert_array_equal(each["slot.sums"], np.full((len(each["ids"]), DIM), 1.5, np.float32))
+    assert sum(len(each["ids"]) for each in tensors) == 50
+    other = Cluster(2)
+    assert other.worker.load_table(other.step, 0, str(tmp_path)) == 50
+    [loaded] = other.pull(ids)
+    np.testing.assert_array_equal(loaded, saved)
+    other.push([3, 7], np.ones((2, DIM), np.float32))
+    changed = tmp_path / "changed"
+    changed.mkdir()
+    assert other.worker.export_table(other.step, 0, str(changed), False) == 50
+    other.push([3, 7], np.ones((2, DIM), np.float32))
+    assert other.worker.export_table(other.step, 0, str(changed), True) == 2
+    assert other.worker.evict_table(other.step, 0, 1) == 48
+    with pytest.raises(Exception, match=r'server 0: folder .* has no rows of table "user"'):
+        other.worker.load_table(other.step, 0, str(tmp_path / "none"))
 
 
 def test_what_does_not_fit_is_refused() -> None:

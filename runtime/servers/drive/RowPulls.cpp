@@ -11,9 +11,7 @@ namespace epl::runtime::servers {
 namespace {
 
 const manifest::TableT &tableAt(const Job &job, uint32_t number) {
-  if (number >= job.manifest.tables.size())
-    throw Error("there is no table " + std::to_string(number) + ", expected one below " +
-                std::to_string(job.manifest.tables.size()));
+  checkTable(job, number);
   return *job.manifest.tables[number];
 }
 
@@ -34,7 +32,7 @@ HostTensor pushOf(const manifest::TableT &table, std::span<const int64_t> ids, c
 
 } // namespace
 
-RowPulls::RowPulls(std::shared_ptr<const Job> of, std::span<const Lookup> given, bool all)
+RowPulls::RowPulls(std::shared_ptr<const Job> of, IdSplits &splits, std::span<const Lookup> given, bool all)
     : job(std::move(of)), lookups(given.begin(), given.end()) {
   for (const Lookup &lookup : lookups) {
     Table &table = tableOf(lookup);
@@ -43,8 +41,10 @@ RowPulls::RowPulls(std::shared_ptr<const Job> of, std::span<const Lookup> given,
   }
   for (uint32_t number = 0; all && number < job->manifest.tables.size(); ++number)
     tables.try_emplace(number);
-  for (auto &[number, table] : tables)
-    split(number, table, all);
+  for (auto &[number, table] : tables) {
+    table.split = splits.of(number, table.ids, table.padding);
+    ask(number, table, all);
+  }
 }
 
 RowPulls::Table &RowPulls::tableOf(const Lookup &lookup) {
@@ -57,13 +57,12 @@ RowPulls::Table &RowPulls::tableOf(const Lookup &lookup) {
   return found->second;
 }
 
-void RowPulls::split(uint32_t number, Table &table, bool all) {
+void RowPulls::ask(uint32_t number, Table &table, bool all) {
   const manifest::TableT &told = *job->manifest.tables[number];
-  table.split = splitIds(table.ids, job->manifest.servers, table.padding, told.name);
-  uint64_t count = table.split.rowsBefore(job->manifest.servers);
+  uint64_t count = table.split->rowsBefore(job->manifest.servers);
   table.rows = HostTensor::allocate({told.type, {int64_t(count), int64_t(told.dim)}}, Memory::Fill::none);
   for (uint32_t server = 0; server < job->manifest.servers; ++server) {
-    uint64_t ids = table.split.ids[server].size();
+    uint64_t ids = table.split->ids[server].size();
     uint32_t part = job->blocks.partOf(number, server);
     if (ids != 0 || all)
       parts.push_back({part, part, ids, table.create});
@@ -72,12 +71,12 @@ void RowPulls::split(uint32_t number, Table &table, bool all) {
 
 std::span<const std::byte> RowPulls::ids(uint32_t part) const {
   const Table &table = tables.at(job->blocks.tableNumber(part));
-  return std::as_bytes(std::span(table.split.ids[job->blocks.serverOf(part)]));
+  return std::as_bytes(std::span(table.split->ids[job->blocks.serverOf(part)]));
 }
 
 void RowPulls::store(uint32_t part, uint64_t offset, std::span<const std::byte> bytes) {
   const Table &table = tables.at(job->blocks.tableNumber(part));
-  uint64_t before = table.split.rowsBefore(job->blocks.serverOf(part)) * rowBytes(job->blocks.table(part));
+  uint64_t before = table.split->rowsBefore(job->blocks.serverOf(part)) * rowBytes(job->blocks.table(part));
   if (!bytes.empty())
     std::memcpy(table.rows.data + before + offset, bytes.data(), bytes.size());
 }
@@ -91,7 +90,7 @@ std::vector<HostTensor> RowPulls::rows() const {
     uint64_t bytes = rowBytes(told);
     result.push_back(HostTensor::allocate({told.type, {int64_t(lookup.ids.size()), int64_t(told.dim)}},
                                           Memory::Fill::none));
-    const uint32_t *row = table.split.row.data() + next[lookup.table];
+    const uint32_t *row = table.split->row.data() + next[lookup.table];
     std::byte *target = result.back().data;
     for (size_t i = 0; i < lookup.ids.size(); ++i, ++row, target += bytes)
       if (*row == kNoRow)
@@ -103,7 +102,8 @@ std::vector<HostTensor> RowPulls::rows() const {
   return result;
 }
 
-std::vector<HostTensor> pushesOfRows(const Job &job, std::span<const RowGradients> gradients) {
+std::vector<HostTensor> pushesOfRows(const Job &job, IdSplits &splits,
+                                     std::span<const RowGradients> gradients) {
   std::vector<const RowGradients *> given(job.manifest.tables.size());
   for (const RowGradients &each : gradients)
     if (const manifest::TableT &told = tableAt(job, each.table); std::exchange(given[each.table], &each))
@@ -113,7 +113,8 @@ std::vector<HostTensor> pushesOfRows(const Job &job, std::span<const RowGradient
   for (size_t number = 0; number < given.size(); ++number) {
     const manifest::TableT &table = *job.manifest.tables[number];
     const RowGradients &own = given[number] ? *given[number] : none;
-    IdsByServer split = splitIds(own.ids, job.manifest.servers, own.padding, table.name);
+    std::shared_ptr<const IdsByServer> held = splits.of(uint32_t(number), own.ids, own.padding);
+    const IdsByServer &split = *held;
     std::vector<const std::byte *> lookups;
     std::vector<uint64_t> counts;
     for (size_t lookup = 0; lookup < own.ids.size(); ++lookup) {

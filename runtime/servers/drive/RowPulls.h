@@ -2,9 +2,8 @@
 #ifndef EPL_RUNTIME_SERVERS_DRIVE_ROWPULLS_H
 #define EPL_RUNTIME_SERVERS_DRIVE_ROWPULLS_H
 
+#include "runtime/servers/drive/IdSplits.h"
 #include "runtime/servers/logic/Requests.h"
-#include "runtime/servers/logic/SetupItems.h"
-#include "runtime/servers/model/Ids.h"
 #include "runtime/session/State.h"
 
 #include <map>
@@ -37,7 +36,7 @@ class RowPulls {
 public:
   /// `all`: all parts of all tables are asked, if only for no rows. Throws Error if there is no such table,
   /// for ids as splitIds does, and if lookups of one table have different paddings.
-  RowPulls(std::shared_ptr<const Job> job, std::span<const Lookup> lookups, bool all);
+  RowPulls(std::shared_ptr<const Job> job, IdSplits &splits, std::span<const Lookup> lookups, bool all);
 
   /// What is to be asked for; the number of a part names its ids.
   const std::vector<RowsRequest> &requests() const { return parts; }
@@ -53,11 +52,11 @@ private:
     std::vector<std::span<const int64_t>> ids = {};
     bool create = false;
     std::optional<int64_t> padding = std::nullopt;
-    IdsByServer split = {};
+    std::shared_ptr<const IdsByServer> split = nullptr;
     HostTensor rows = {}; ///< of each id once
   };
 
-  void split(uint32_t number, Table &table, bool all);
+  void ask(uint32_t number, Table &table, bool all);
   Table &tableOf(const Lookup &lookup);
 
   std::shared_ptr<const Job> job;
@@ -68,7 +67,8 @@ private:
 
 /// What is pushed for the parts of all tables, in the order of their numbers: nothing for tables that are not
 /// among the gradients. Throws Error as RowPulls does, and for a table twice.
-std::vector<HostTensor> pushesOfRows(const Job &job, std::span<const RowGradients> gradients);
+std::vector<HostTensor> pushesOfRows(const Job &job, IdSplits &splits,
+                                     std::span<const RowGradients> gradients);
 
 } // namespace epl::runtime::servers
 

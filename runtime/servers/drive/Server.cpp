@@ -184,6 +184,7 @@ private:
                       std::as_writable_bytes(std::span(target)).begin() + int64_t(action.offset));
   }
   void perform(const act::SendRows &action);
+  void perform(const act::RunTask &action);
   void perform(const act::EndServer &action) {
     end = action.error;
     perform(gather.end(action.error));
@@ -282,6 +283,26 @@ void Server::Driver::perform(const act::SendRows &action) {
         else
           perform(logic.failed(error));
       });
+}
+
+void Server::Driver::perform(const act::RunTask &action) {
+  auto done = [this, worker = action.worker, life = action.life, block = action.task.block,
+               number = action.task.number](const std::string &error, uint64_t rows) {
+    frames::TaskDoneT message;
+    message.block = block, message.number = number, message.rows = rows;
+    if (!error.empty())
+      message.error = "server " + std::to_string(options.number) + ": " + error;
+    std::scoped_lock lock(mutex);
+    perform(logic.taskEnded(worker, life, message, Ticker::now()));
+  };
+  using enum frames::TableTask;
+  const frames::RunTaskT &task = action.task;
+  if (task.task == load)
+    store->tables().load(task.block, task.folder, done);
+  else if (task.task == evict)
+    store->tables().evict(task.block, task.unseen, done);
+  else
+    store->tables().save(task.block, task.folder, task.task == export_changed, task.task != save, done);
 }
 
 void Server::Driver::send(StreamId to, const frames::ValueT &message, const HostTensor &value) {

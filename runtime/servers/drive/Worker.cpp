@@ -90,7 +90,7 @@ public:
     std::vector<HostTensor> cut;
     for (uint32_t block = 0; block < job->blocks.size(); ++block)
       cut.push_back(pushOf(*job, block, pushes.at(parameterOf[block])));
-    std::ranges::move(pushesOfRows(*job, rows), std::back_inserter(cut));
+    std::ranges::move(pushesOfRows(*job, splits, rows), std::back_inserter(cut));
     std::unique_lock lock(mutex);
     checkRunning();
     for (uint32_t block = 0; block < job->blocks.total(); ++block) {
@@ -102,7 +102,7 @@ public:
 
   std::vector<HostTensor> pullRows(uint64_t step, std::span<const Lookup> lookups) {
     bool all = job->manifest.mode == manifest::Mode::sync && rowsStep != step;
-    auto pulls = std::make_shared<RowPulls>(job, lookups, all);
+    auto pulls = std::make_shared<RowPulls>(job, splits, lookups, all);
     std::unique_lock lock(mutex);
     checkRunning();
     for (const RowsRequest &rows : pulls->requests()) {
@@ -114,6 +114,24 @@ public:
     await(lock, [&] { return wanted.empty(); });
     lock.unlock();
     return pulls->rows();
+  }
+
+  uint64_t runTask(uint64_t step, uint32_t table, const TaskOfTable &task) {
+    checkTable(*job, table);
+    std::unique_lock lock(mutex);
+    checkRunning();
+    tasks = {};
+    for (uint32_t server = 0; server < job->manifest.servers; ++server) {
+      frames::RunTaskT message;
+      message.block = job->blocks.partOf(table, server), message.task = task.task;
+      message.unseen = task.unseen, message.folder = task.folder;
+      ++tasks.open;
+      perform(logic.runTask(step, message));
+    }
+    await(lock, [&] { return tasks.open == 0; });
+    if (!tasks.error.empty())
+      throw Error(tasks.error);
+    return tasks.rows;
   }
 
   bool isPushed(uint64_t step) const { return logic.isPushed(step); }
@@ -244,12 +262,20 @@ private:
     if (wanted.empty())
       changed.notify_all();
   }
+  void perform(const act::HaveTask &action) {
+    tasks.rows += action.rows;
+    if (tasks.error.empty())
+      tasks.error = action.error;
+    if (tasks.open > 0 && --tasks.open == 0)
+      changed.notify_all();
+  }
   void perform(const act::EndWorker &action) {
     end = action.error;
     changed.notify_all();
   }
 
   const std::shared_ptr<const Job> job;
+  IdSplits splits{job};
   const WorkerOptions options;
   const StreamOptions streamOptions;
   std::optional<JobSource> source;
@@ -267,6 +293,11 @@ private:
   std::set<Value> wanted;                // that have not come
   std::optional<uint64_t> rowsStep;      // the last one that has asked for rows
   std::map<uint32_t, std::shared_ptr<RowPulls>> rowPulls; // by part of a table whose rows have not come
+  struct {
+    uint32_t open = 0; // servers that have not done theirs
+    uint64_t rows = 0;
+    std::string error = {};
+  } tasks;
   std::map<GradientHandle, HostTensor> held;
   GradientHandle lastHandle = 0;
 
@@ -354,6 +385,9 @@ void Worker::push(uint64_t step, const std::vector<std::vector<HostTensor>> &pus
 }
 std::vector<HostTensor> Worker::pullRows(uint64_t step, std::span<const Lookup> lookups) {
   return driver->pullRows(step, lookups);
+}
+uint64_t Worker::runTask(uint64_t step, uint32_t table, const TaskOfTable &task) {
+  return driver->runTask(step, table, task);
 }
 bool Worker::isPushed(uint64_t step) const { return driver->isPushed(step); }
 std::vector<HostTensor> Worker::fetch(uint64_t step, const std::vector<ValueId> &values) {

@@ -29,6 +29,13 @@ struct ValueId {
   auto operator<=>(const ValueId &) const = default;
 };
 
+/// What can be done with a table: as frames.fbs says of a part.
+struct TaskOfTable {
+  frames::TableTask task;
+  std::string folder = {}; ///< of all but evict; as servers see it
+  uint64_t unseen = 0;     ///< of evict
+};
+
 /// One worker of a job, between its steps and all servers. For one thread at a time, but `fail`. What waits
 /// throws Error if the job has failed, with the peer, the block, the step and who is awaited.
 class Worker {
@@ -57,6 +64,9 @@ public:
   /// The rows of lookups for a step, of each one tensor [ids, dim]; waits for all at once. Of sync also for
   /// parts without such ids, so that no worker is more than a step ahead. Throws Error as RowPulls does.
   std::vector<HostTensor> pullRows(uint64_t step, std::span<const Lookup> lookups);
+  /// Has all servers do something with their parts of a table, as it is for a step, and waits; how many rows
+  /// that was done with. Of worker 0. Throws Error for what a server cannot do; then others may have done it.
+  uint64_t runTask(uint64_t step, uint32_t table, const TaskOfTable &task);
   /// Whether a step pushes: always, of geo each so many steps.
   bool isPushed(uint64_t step) const;
   /// Parameters and states as they are for a step, none twice, each as a whole; waits for all at once. Of a

@@ -175,6 +175,28 @@ std::string BlockUpdates::pullRows(uint32_t worker, const frames::PullRowsT &row
   return await(rows.block, {worker, -1, rows.least, rows.create});
 }
 
+std::string BlockUpdates::runTask(uint32_t worker, const frames::RunTaskT &task) {
+  auto found = blocks.find(task.block);
+  if (found == blocks.end() || !job->blocks.isPart(task.block))
+    return "wants something done with block " + std::to_string(task.block) +
+           ", which is no part of a table that this server has";
+  Sender &from = sender(found->second, worker);
+  if (task.number > from.tasks)
+    return await(task.block, {worker, kTask, task.least, false, task});
+  // It has come before. If it has not ended, its end will be told.
+  if (from.done && from.done->number == task.number)
+    out.send(members.at(worker).stream, *from.done);
+  return "";
+}
+
+void BlockUpdates::taskEnded(uint32_t worker, uint64_t life, const frames::TaskDoneT &done) {
+  Sender &from = sender(blocks.at(done.block), worker);
+  if (from.life != life)
+    return;
+  from.done = done;
+  out.send(members.at(worker).stream, done);
+}
+
 /// Has a worker wait for a value, unless it is there.
 std::string BlockUpdates::await(uint32_t number, const Waiting &waiting) {
   Block &block = blocks.at(number);
@@ -203,7 +225,11 @@ void BlockUpdates::answer(uint32_t number, Block &block) {
     }
     StreamId stream = members.at(next->worker).stream;
     bool keep = job->manifest.mode == manifest::Mode::dc_asgd && next->state == -1;
-    if (job->blocks.isPart(number))
+    if (next->task) {
+      Sender &from = block.senders.at(next->worker);
+      from.tasks = next->task->number, from.done.reset();
+      out.actions.emplace_back(RunTask{next->worker, from.life, *next->task});
+    } else if (job->blocks.isPart(number))
       out.actions.emplace_back(SendRows{stream, next->worker, number, block.version, next->create});
     else
       out.actions.emplace_back(SendValue{stream, next->worker, number, next->state, block.version, keep});

@@ -29,6 +29,11 @@ public:
   /// A piece of the ids whose rows of a part are asked for.
   std::string pullRows(uint32_t worker, const frames::PullRowsT &rows, std::span<const std::byte> bytes);
 
+  /// Something is to be done with a part of a table.
+  std::string runTask(uint32_t worker, const frames::RunTaskT &task);
+  /// It has been done, for a life of a worker.
+  void taskEnded(uint32_t worker, uint64_t life, const frames::TaskDoneT &done);
+
   void updateEnded(uint32_t block);
 
   /// The worker's stream is not there any more: nobody waits behind it.
@@ -68,12 +73,15 @@ private:
     uint64_t total = 0;    ///< of a part of a table: what the first piece of its push has said
     PieceOrder ids;        ///< that rows are asked for by
     uint64_t idsTotal = 0; ///< what the first piece of these has said
+    uint64_t tasks = 0;    ///< of a part of a table: the number of the last task that has begun
+    std::optional<frames::TaskDoneT> done; ///< and what came of it, once it has ended
   };
   struct Waiting {
     uint32_t worker;
     int32_t state;
     uint64_t least;
-    bool create = false; ///< of rows
+    bool create = false;                                 ///< of rows
+    std::optional<frames::RunTaskT> task = std::nullopt; ///< in the place of a value
   };
   struct Block {
     uint64_t version = 0;
@@ -82,6 +90,9 @@ private:
     std::map<uint32_t, Sender> senders;
     std::deque<Waiting> waiting;
   };
+
+  /// Of who waits for a task, in the place of a state.
+  static constexpr int32_t kTask = -2;
 
   bool isSync() const { return job->manifest.mode == manifest::Mode::sync; }
   std::string blockText(uint32_t block) const { return job->blocks.text(block); }

@@ -85,6 +85,12 @@ struct SendRows {
   uint64_t version;
   bool create; ///< ids without a row get one
 };
+/// Does a task with a part of a table, behind all updates before. Then ServerLogic::taskEnded.
+struct RunTask {
+  uint32_t worker;
+  uint64_t life;
+  frames::RunTaskT task;
+};
 /// The server is done, or has come to an error.
 struct EndServer {
   std::string error;
@@ -96,7 +102,7 @@ using ServerAction =
     std::variant<server_actions::SendFrame, server_actions::CloseStream, server_actions::StoreSetup,
                  server_actions::LoadJob, server_actions::StoreGradient, server_actions::DiscardGradient,
                  server_actions::UpdateBlock, server_actions::SendValue, server_actions::StoreIds,
-                 server_actions::SendRows, server_actions::EndServer>;
+                 server_actions::SendRows, server_actions::RunTask, server_actions::EndServer>;
 
 /// Actions as they are made.
 struct ServerOutbox {

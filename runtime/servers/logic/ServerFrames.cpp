@@ -17,6 +17,8 @@ std::string ServerLogic::take(uint32_t worker, const Message &message, std::span
     return takePulls(worker, *request);
   if (auto *rows = std::get_if<frames::PullRowsT>(&message))
     return takePullRows(worker, *rows, payload);
+  if (auto *task = std::get_if<frames::RunTaskT>(&message))
+    return takeTask(worker, *task);
   if (auto *fetch = std::get_if<frames::FetchT>(&message))
     return takeFetch(worker, *fetch);
   if (auto *begin = std::get_if<frames::BeginT>(&message))
@@ -66,6 +68,12 @@ std::string ServerLogic::takePullRows(uint32_t worker, const frames::PullRowsT &
   if (!blocks)
     return "asks for rows before the server has been set up";
   return blocks->pullRows(worker, rows, payload);
+}
+
+std::string ServerLogic::takeTask(uint32_t worker, const frames::RunTaskT &task) {
+  if (worker != 0)
+    return "wants something done with a table, which is worker 0's to ask for";
+  return blocks ? blocks->runTask(worker, task) : "wants something done before the server has been set up";
 }
 
 std::string ServerLogic::takeFetch(uint32_t worker, const frames::FetchT &fetch) {

@@ -215,6 +215,14 @@ ServerLogic::Actions ServerLogic::updateEnded(uint32_t block, Milliseconds) {
   return take();
 }
 
+ServerLogic::Actions ServerLogic::taskEnded(uint32_t worker, uint64_t life, const frames::TaskDoneT &done,
+                                            Milliseconds) {
+  if (ended)
+    return {};
+  blocks->taskEnded(worker, life, done);
+  return take();
+}
+
 ServerLogic::Actions ServerLogic::broke(StreamId stream, Milliseconds) {
   const uint32_t *found = members.workerOf(stream);
   if (ended || !found)

@@ -37,6 +37,8 @@ public:
   /// What LoadJob and UpdateBlock have asked for is done.
   Actions loaded(Milliseconds now);
   Actions updateEnded(uint32_t block, Milliseconds now);
+  /// What RunTask has asked for is done, or cannot be: `done` has its block and number.
+  Actions taskEnded(uint32_t worker, uint64_t life, const frames::TaskDoneT &done, Milliseconds now);
   /// Something cannot be done: the job ends with this.
   Actions failed(const std::string &error);
 
@@ -65,6 +67,7 @@ private:
   std::string takePulls(uint32_t worker, const frames::PullRequestT &request);
   std::string takePullRows(uint32_t worker, const frames::PullRowsT &rows,
                            std::span<const std::byte> payload);
+  std::string takeTask(uint32_t worker, const frames::RunTaskT &task);
   std::string takeFetch(uint32_t worker, const frames::FetchT &fetch);
   std::string takeBegin(uint32_t worker, uint64_t step);
   std::string takeGoodbye(uint32_t worker, uint64_t step);

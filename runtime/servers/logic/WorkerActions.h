@@ -86,6 +86,12 @@ struct HaveValue {
   int32_t state;
   uint64_t version;
 };
+/// A task has been done with a part of a table, or has failed.
+struct HaveTask {
+  uint32_t block;
+  uint64_t rows;
+  std::string error; ///< empty: it has not
+};
 /// The worker is done, or has come to an error.
 struct EndWorker {
   std::string error;
@@ -97,7 +103,8 @@ using WorkerAction =
     std::variant<worker_actions::OpenStream, worker_actions::CloseStream, worker_actions::SendFrame,
                  worker_actions::SendSetup, worker_actions::SendGradient, worker_actions::SendIds,
                  worker_actions::MergeGradient, worker_actions::ReleaseGradient, worker_actions::BeginSteps,
-                 worker_actions::StoreValue, worker_actions::HaveValue, worker_actions::EndWorker>;
+                 worker_actions::StoreValue, worker_actions::HaveValue, worker_actions::HaveTask,
+                 worker_actions::EndWorker>;
 
 } // namespace epl::runtime::servers
 

@@ -35,6 +35,8 @@ std::string WorkerLogic::take(uint32_t server, const Message &message, std::span
     return takeAcknowledge(server, *acknowledge);
   if (auto *value = std::get_if<frames::ValueT>(&message))
     return takeValue(server, *value, payload);
+  if (auto *done = std::get_if<frames::TaskDoneT>(&message))
+    return takeTaskDone(server, *done);
   if (std::holds_alternative<frames::GoodbyeT>(message))
     return takeGoodbye(server);
   return textOf("has sent ", messageName(message), ", which is no server's to send");
@@ -90,6 +92,16 @@ std::string WorkerLogic::takeValue(uint32_t number, const frames::ValueT &value,
     return "";
   requests.erase(*found);
   actions.emplace_back(HaveValue{value.block, value.state, value.version});
+  leaveIfDone();
+  return "";
+}
+
+std::string WorkerLogic::takeTaskDone(uint32_t number, const frames::TaskDoneT &done) {
+  auto found = servers[number].tasks.find(done.block);
+  if (found == servers[number].tasks.end() || found->second.number != done.number)
+    return ""; // said on a stream before, and again
+  servers[number].tasks.erase(found);
+  actions.emplace_back(HaveTask{done.block, done.rows, done.error});
   leaveIfDone();
   return "";
 }

@@ -94,6 +94,8 @@ void WorkerLogic::resume(uint32_t number) {
     sendNext(block);
   server.requests.restart();
   sendRequests(number, 0);
+  for (const auto &[part, task] : server.tasks)
+    send(number, task);
   if (goodbyes) {
     frames::GoodbyeT goodbye;
     goodbye.step = std::max(*leaving, *begun);
@@ -179,6 +181,19 @@ WorkerLogic::Actions WorkerLogic::fetch(uint64_t step, uint32_t block, int32_t s
   return take();
 }
 
+WorkerLogic::Actions WorkerLogic::runTask(uint64_t step, frames::RunTaskT task) {
+  if (ended)
+    return {};
+  requireRunning("wants something done with a table");
+  uint32_t server = job->blocks.serverOf(task.block);
+  task.number = ++tasks, task.least = leastOf(step, task.block);
+  if (!servers[server].tasks.emplace(task.block, task).second)
+    throw Error("two things are to be done with " + job->blocks.text(task.block) + " at once");
+  if (isOpen(servers[server]))
+    send(server, task);
+  return take();
+}
+
 bool WorkerLogic::isPushed(uint64_t step) const {
   return job->manifest.mode != manifest::Mode::geo || (step + 1) % job->manifest.geo_steps == 0;
 }
@@ -238,7 +253,8 @@ WorkerLogic::Actions WorkerLogic::finish(uint64_t step) {
 void WorkerLogic::leaveIfDone() {
   if (!leaving || !begun || goodbyes ||
       !std::ranges::all_of(gradients, [](const Gradients &own) { return own.empty(); }) ||
-      !std::ranges::all_of(servers, [](const Server &server) { return server.requests.empty(); }))
+      !std::ranges::all_of(
+          servers, [](const Server &server) { return server.requests.empty() && server.tasks.empty(); }))
     return;
   goodbyes = true;
   frames::GoodbyeT goodbye;
@@ -272,8 +288,8 @@ WorkerLogic::Actions WorkerLogic::refused(LinkId link, const std::string &why) {
 
 /// Whether an answer is owed.
 bool WorkerLogic::waits(const Server &server) const {
-  return !server.sent.empty() || !server.requests.empty() || (goodbyes && !server.left) ||
-         (options.worker == 0 && !server.setUp && server.firstStep);
+  return !server.sent.empty() || !server.requests.empty() || !server.tasks.empty() ||
+         (goodbyes && !server.left) || (options.worker == 0 && !server.setUp && server.firstStep);
 }
 
 /// Time goes on; if this process has stood still, nobody else is to blame.
@@ -312,6 +328,8 @@ std::string WorkerLogic::waitsFor(const Server &server) const {
     text = textOf("; it has not answered for ", job->blocks.text(request.block),
                   isSync() ? textOf(" of step ", request.least) : "");
   }
+  if (text.empty() && !server.tasks.empty())
+    text = "; it has not done what was asked for with " + job->blocks.text(server.tasks.begin()->first);
   return server.delay.empty() ? text : text + "; " + server.delay;
 }
 

@@ -61,6 +61,9 @@ public:
   /// Wants rows of parts of tables, as pull would have blocks. Of each part one request is open at a time. Of
   /// sync each part is asked in each step, if for no rows.
   Actions pullRows(uint64_t step, std::span<const RowsRequest> rows);
+  /// Wants something done with a part of a table, once it is as pull would have it for the step. Of worker 0;
+  /// of each part one task is open at a time. HaveTask says what came of it.
+  Actions runTask(uint64_t step, frames::RunTaskT task);
   /// Has the gradient of a block, or of rows of a part of a table, in a step (of geo: the difference). Of
   /// sync each block and part, in each step.
   Actions push(uint64_t step, uint32_t block, GradientHandle gradient);
@@ -81,13 +84,14 @@ private:
     ServerLink link;
     std::vector<uint32_t> blocks;
     Requests requests = {};
-    std::vector<uint32_t> sent = {};        ///< blocks whose gradient is on its way, in order
-    std::optional<uint64_t> firstStep = {}; ///< as its last welcome had it
-    uint32_t items = 0;                     ///< of the set-up, which it has had at its last welcome
-    bool setUp = false;                     ///< it has loaded the job
-    bool left = false;                      ///< it has said goodbye
-    std::string delay = {};                 ///< what keeps it from answering, as it has said last
-    std::string absence = {};               ///< why the last stream to it broke; empty once a frame has come
+    std::map<uint32_t, frames::RunTaskT> tasks = {}; ///< that have not been done, by part
+    std::vector<uint32_t> sent = {};                 ///< blocks whose gradient is on its way, in order
+    std::optional<uint64_t> firstStep = {};          ///< as its last welcome had it
+    uint32_t items = 0;                              ///< of the set-up, which it has had at its last welcome
+    bool setUp = false;                              ///< it has loaded the job
+    bool left = false;                               ///< it has said goodbye
+    std::string delay = {};                          ///< what keeps it from answering, as it has said last
+    std::string absence = {}; ///< why the last stream to it broke; empty once a frame has come
   };
 
   Actions take() { return std::move(actions); }
@@ -104,6 +108,7 @@ private:
   std::string takeReady(uint32_t server);
   std::string takeAcknowledge(uint32_t server, const frames::AcknowledgeT &acknowledge);
   std::string takeValue(uint32_t server, const frames::ValueT &value, std::span<const std::byte> payload);
+  std::string takeTaskDone(uint32_t server, const frames::TaskDoneT &done);
   std::string takeGoodbye(uint32_t server);
   void takeHeartbeat(Server &server, const frames::HeartbeatT &heartbeat);
 
@@ -131,6 +136,7 @@ private:
   Milliseconds noticed; ///< when something has happened last
   std::vector<Server> servers;
   std::vector<Gradients> gradients; ///< by block
+  uint64_t tasks = 0;               ///< how many there were
   std::optional<uint64_t> begun;    ///< the first step
   std::optional<uint64_t> leaving;  ///< the first step without this worker
   bool goodbyes = false;            ///< have been sent

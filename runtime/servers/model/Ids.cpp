@@ -29,6 +29,12 @@ void check(std::span<const std::span<const int64_t>> lookups, uint32_t servers, 
 std::vector<std::vector<Occurrence>> deal(std::span<const std::span<const int64_t>> lookups, uint32_t servers,
                                           std::optional<int64_t> padding, const std::string &table) {
   std::vector<std::vector<Occurrence>> result(servers);
+  std::vector<size_t> counts(servers);
+  for (std::span<const int64_t> ids : lookups)
+    for (int64_t id : ids)
+      ++counts[uint64_t(id) % servers];
+  for (uint32_t server = 0; server < servers; ++server)
+    result[server].reserve(counts[server]);
   uint32_t position = 0;
   for (size_t lookup = 0; lookup < lookups.size(); ++lookup)
     for (size_t i = 0; i < lookups[lookup].size(); ++i, ++position) {

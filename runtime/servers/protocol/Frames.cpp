@@ -76,14 +76,14 @@ struct Faults {
                                                   : "names " + count(heartbeat.awaited.size(), "workers") +
                                                         ", expected at most " + std::to_string(maxAwaited);
   }
-  std::string operator()(const frames::FailureT &failure) const {
-    std::string fault = text(failure.text, maxFailureBytes);
-    return fault.empty() ? none() : fault;
+  std::string operator()(const frames::FailureT &failure) const { return alone(failure.text); }
+  std::string operator()(const frames::TaskDoneT &done) const { return alone(done.error); }
+  std::string operator()(const frames::RunTaskT &run) const {
+    if (run.task < frames::TableTask::MIN || run.task > frames::TableTask::MAX)
+      return "is of task " + std::to_string(int(run.task)) + ", which does not exist";
+    return alone(run.folder);
   }
-  std::string operator()(const frames::ShareFailedT &failed) const {
-    std::string fault = text(failed.text, maxFailureBytes);
-    return fault.empty() ? none() : fault;
-  }
+  std::string operator()(const frames::ShareFailedT &failed) const { return alone(failed.text); }
   std::string operator()(const frames::ShareT &share) const {
     std::string fault = text(share.what, maxWhatBytes);
     if (share.from < -1 || share.from >= int32_t(maxProcesses))
@@ -95,6 +95,12 @@ struct Faults {
 
   std::string none() const {
     return payload == 0 ? "" : "has a payload of " + count(payload, "bytes") + ", expected none";
+  }
+
+  /// Of a frame that has a text and no payload.
+  std::string alone(const std::string &value) const {
+    std::string fault = text(value, maxFailureBytes);
+    return fault.empty() ? none() : fault;
   }
 
   static std::string sender(uint32_t worker, uint32_t workers) {
@@ -131,6 +137,7 @@ struct Trimmed {
       heartbeat.awaited.resize(maxAwaited);
   }
   void operator()(frames::FailureT &failure) const { cut(failure.text, maxFailureBytes); }
+  void operator()(frames::TaskDoneT &done) const { cut(done.error, maxFailureBytes); }
   void operator()(frames::ShareFailedT &failed) const { cut(failed.text, maxFailureBytes); }
   void operator()(frames::ShareT &share) const { cut(share.what, maxWhatBytes); }
   template <typename T> void operator()(T &) const {}

@@ -20,18 +20,18 @@ inline constexpr uint32_t protocolVersion = 2;
 /// Blocks of one PullRequest; a worker that wants more sends several.
 inline constexpr size_t maxPulledBlocks = size_t(1) << 15;
 
-/// Bytes of a Failure's text, and how many workers a Heartbeat names.
+/// Bytes of the text of a Failure or TaskDone, and of a folder; and how many workers a Heartbeat names.
 inline constexpr size_t maxFailureBytes = 8192, maxAwaited = 16;
 
 /// Bytes that a worker gives to a round of all-gathers, and of the text that says for what.
 inline constexpr size_t maxSharedBytes = size_t(1) << 30, maxWhatBytes = 128;
 
 /// What the head of a frame says.
-using Message =
-    std::variant<frames::HelloT, frames::WelcomeT, frames::BeginT, frames::SetupT, frames::ReadyT,
-                 frames::PushT, frames::AcknowledgeT, frames::PullRequestT, frames::FetchT, frames::ValueT,
-                 frames::HeartbeatT, frames::GoodbyeT, frames::FailureT, frames::PullRowsT, frames::JoinT,
-                 frames::JoinedT, frames::ShareT, frames::SharedT, frames::ShareFailedT>;
+using Message = std::variant<frames::HelloT, frames::WelcomeT, frames::BeginT, frames::SetupT, frames::ReadyT,
+                             frames::PushT, frames::AcknowledgeT, frames::PullRequestT, frames::FetchT,
+                             frames::ValueT, frames::HeartbeatT, frames::GoodbyeT, frames::FailureT,
+                             frames::PullRowsT, frames::RunTaskT, frames::TaskDoneT, frames::JoinT,
+                             frames::JoinedT, frames::ShareT, frames::SharedT, frames::ShareFailedT>;
 
 /// The head of a frame. Too long texts, and too many awaited workers, are cut off.
 std::vector<std::byte> encode(const Message &message);

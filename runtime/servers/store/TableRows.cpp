@@ -17,6 +17,7 @@ size_t aligned(size_t offset, size_t alignment) { return (offset + alignment - 1
 
 constexpr size_t kRowAlignment = 8;
 constexpr size_t kCacheLine = 64;
+constexpr size_t kGrowth = 16; // memory grows by this part of it
 /// The index grows when it is so full. Robin Hood hashing finds what is there in a few steps even then.
 constexpr float kMostFull = 0.9F;
 
@@ -47,9 +48,10 @@ TableRows::TableRows(const manifest::TableT &table)
 }
 
 size_t TableRows::bytes() const {
-  return slabs.size() * (sizeof(Slab) + kSlabRows * rowLayout.stride) +
-         index.bucket_count() * 2 * sizeof(Row) +
-         sightings.bucket_count() * (sizeof(int64_t) + 2 * sizeof(uint64_t)) + spare.capacity() * sizeof(Row);
+  size_t inUse = (used + kSlabRows - 1) / kSlabRows;
+  size_t counts = sightings.bucket_count() * (sizeof(int64_t) + 2 * sizeof(uint64_t));
+  return inUse * (sizeof(Slab) + slabBytes()) + index.bucket_count() * kIndexBytes + counts +
+         spare.capacity() * sizeof(Row);
 }
 
 TableRows::Row TableRows::takePlace() {
@@ -61,16 +63,26 @@ TableRows::Row TableRows::takePlace() {
   if (used == kNone)
     throw Error("table \"" + table.name + "\" has more than " + std::to_string(kNone) +
                 " rows at one server");
-  if (used / kSlabRows == slabs.size()) {
-    slabs.push_back(std::make_unique<Slab>());
-    slabs.back()->rows = std::make_unique_for_overwrite<std::byte[]>(kSlabRows * rowLayout.stride);
-  }
+  if (used / kSlabRows == slabs.size())
+    addSlabs();
   return used++;
+}
+
+/// The more there are the more at once, so that memory is in large pieces, which have huge pages.
+void TableRows::addSlabs() {
+  size_t count = slabs.size() / kGrowth + 1;
+  memory.push_back(std::make_unique<Memory>(count * slabBytes(), Memory::Fill::none));
+  for (size_t i = 0; i < count; ++i) {
+    std::byte *begin = memory.back()->data() + i * slabBytes();
+    auto *ids = reinterpret_cast<int64_t *>(begin);
+    auto *versions = reinterpret_cast<uint64_t *>(ids + kSlabRows);
+    slabs.push_back({ids, versions, reinterpret_cast<std::byte *>(versions + kSlabRows)});
+  }
 }
 
 TableRows::Row TableRows::make(int64_t id) {
   Row row = takePlace();
-  slabs[row / kSlabRows]->ids[row % kSlabRows] = id;
+  slabs[row / kSlabRows].ids[row % kSlabRows] = id;
   changed(row) = version;
   std::memcpy(at(row), firstRow.data(), firstRow.size());
   first.write(id, at(row));
@@ -99,8 +111,17 @@ void TableRows::erase(int64_t id) {
   if (row == kNone)
     return;
   index.erase(id);
-  slabs[row / kSlabRows]->ids[row % kSlabRows] = kFree;
+  slabs[row / kSlabRows].ids[row % kSlabRows] = kFree;
   spare.push_back(row);
+}
+
+void TableRows::clear() {
+  index.clear();
+  slabs.clear();
+  memory.clear();
+  spare.clear();
+  used = 0;
+  sightings.clear();
 }
 
 void TableRows::prefetch(Row row) {

@@ -2,12 +2,14 @@
 #ifndef EPL_RUNTIME_SERVERS_STORE_TABLEROWS_H
 #define EPL_RUNTIME_SERVERS_STORE_TABLEROWS_H
 
+#include "runtime/host/MemoryAllocator.h"
 #include "runtime/servers/store/FirstRows.h"
 
 #include <tsl/robin_map.h>
 #include <tsl/robin_set.h>
 
 #include <memory>
+#include <ratio>
 #include <span>
 #include <vector>
 
@@ -25,9 +27,8 @@ struct RowLayout {
 };
 
 /// Rows by id: value and slots of a row side by side, so that an update finds all of it in one place, in
-/// slabs that stay where they are. An index has the numbers of rows, and finds their ids in the slabs: 8
-/// bytes and a free place for some in ten of them, where ids and rows in the index itself would take 24. For
-/// one thread at a time.
+/// slabs that stay where they are. An index has numbers of rows with 32 bits of their ids' hashes, and finds
+/// the ids in the slabs. For one thread at a time.
 class TableRows {
 public:
   using Row = uint32_t;
@@ -39,7 +40,7 @@ public:
 
   const RowLayout &layout() const { return rowLayout; }
   size_t size() const { return index.size(); }
-  /// Bytes that rows and index take.
+  /// Bytes that rows and index take, but for memory that no row has been in.
   size_t bytes() const;
 
   /// How many updates there were, which the next row that changes is marked with.
@@ -55,10 +56,10 @@ public:
   /// The row of an id that an update is for: kNone if it has not been seen often enough.
   Row sight(int64_t id);
   /// What a row begins with: its value, and its slots as its layout has them.
-  std::byte *at(Row row) { return slabs[row / kSlabRows]->rows.get() + row % kSlabRows * rowLayout.stride; }
-  int64_t idOf(Row row) const { return slabs[row / kSlabRows]->ids[row % kSlabRows]; }
+  std::byte *at(Row row) { return slabs[row / kSlabRows].rows + row % kSlabRows * rowLayout.stride; }
+  int64_t idOf(Row row) const { return slabs[row / kSlabRows].ids[row % kSlabRows]; }
   /// The version that the row was changed in.
-  uint64_t &changed(Row row) { return slabs[row / kSlabRows]->versions[row % kSlabRows]; }
+  uint64_t &changed(Row row) { return slabs[row / kSlabRows].versions[row % kSlabRows]; }
   void prefetch(Row row);
 
   /// The value that a row has before there is one.
@@ -66,18 +67,23 @@ public:
   /// A row for an id that has none, as it is at first.
   Row make(int64_t id);
   void erase(int64_t id);
+  /// Erases all, and forgets ids that were seen.
+  void clear();
+  /// Forgets ids that were seen and have no row yet.
+  void forgetSightings() { sightings.clear(); }
 
   /// The ids of rows that `wanted(version of its last change)` takes, ascending.
   template <typename Wanted> std::vector<int64_t> idsOf(const Wanted &wanted);
 
 private:
-  static constexpr size_t kSlabRows = 1024;
+  static constexpr size_t kSlabRows = 256;
   static constexpr int64_t kFree = -1; // in the place of an id
 
+  /// Some rows, in memory of several slabs.
   struct Slab {
-    int64_t ids[kSlabRows];
-    uint64_t versions[kSlabRows];
-    std::unique_ptr<std::byte[]> rows;
+    int64_t *ids;
+    uint64_t *versions;
+    std::byte *rows;
   };
   /// Rows are found by their ids, which are in the slabs.
   struct Hash {
@@ -93,16 +99,25 @@ private:
     bool operator()(Row row, int64_t id) const { return id == rows->idOf(row); }
   };
 
+  /// With parts of hashes, as each id that is looked at is far away; by halves larger, as places that are
+  /// free are a part of a row's memory.
+  using Index = tsl::robin_set<Row, Hash, Equal, MemoryAllocator<Row>, /*StoreHash=*/true,
+                               tsl::rh::mod_growth_policy<std::ratio<3, 2>>>;
+  static constexpr size_t kIndexBytes = 12; // of a place
+
+  size_t slabBytes() const { return kSlabRows * (sizeof(int64_t) + sizeof(uint64_t) + rowLayout.stride); }
   Row takePlace();
+  void addSlabs();
 
   const manifest::TableT &table;
   const RowLayout rowLayout;
   const FirstRows first;
   std::vector<std::byte> firstRow; // but for its value
-  std::vector<std::unique_ptr<Slab>> slabs;
-  std::vector<Row> spare; // places of rows that were erased
-  Row used = 0;           // places of slabs that have had a row
-  tsl::robin_set<Row, Hash, Equal> index;
+  std::vector<std::unique_ptr<Memory>> memory;
+  std::vector<Slab> slabs; // all of the memory
+  std::vector<Row> spare;  // places of rows that were erased
+  Row used = 0;            // places of slabs that have had a row
+  Index index;
   tsl::robin_map<int64_t, uint32_t> sightings; // of ids that have no row yet
 };
 

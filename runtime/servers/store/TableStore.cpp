@@ -2,6 +2,7 @@
 
 #include "runtime/Error.h"
 #include "runtime/servers/store/RowUpdates.h"
+#include "runtime/servers/store/TableFiles.h"
 
 #include <atomic>
 #include <cstring>
@@ -20,16 +21,38 @@ struct TableStore::Shard {
   bool has(int64_t id) const { return count == 1 || (hashOf(id) >> 32) % count == number; }
 
   void update(std::span<const PushedRows> pushes, uint64_t rowBytes, double factor);
+  void updateBy(const PushedRows &push, uint64_t rowBytes, double factor);
+  void merge(std::span<const PushedRows> pushes, uint64_t rowBytes, double factor);
   void gather(std::span<const int64_t> ids, uint64_t rowBytes, bool create, std::byte *target);
 
+  FilePart filePart(uint32_t server, uint32_t servers) const { return {server, servers, number, count}; }
+
   TableRows rows;
+  uint64_t exported = 0; ///< the version of the last export; changes behind it are new
   RowUpdates updates;
   Lane &lane;
   const uint32_t number, count;
 };
 
-/// Each id of the pushes in ascending order, with its gradients in the order of pushes.
 void TableStore::Shard::update(std::span<const PushedRows> pushes, uint64_t rowBytes, double factor) {
+  ++rows.version;
+  if (pushes.size() == 1)
+    updateBy(pushes.front(), rowBytes, factor);
+  else
+    merge(pushes, rowBytes, factor);
+  updates.finish();
+}
+
+void TableStore::Shard::updateBy(const PushedRows &push, uint64_t rowBytes, double factor) {
+  for (size_t i = 0; i < push.ids.size(); ++i) {
+    const void *gradient = push.gradients + i * rowBytes;
+    if (has(push.ids[i]))
+      updates.add(push.ids[i], std::span(&gradient, 1), factor);
+  }
+}
+
+/// Each id of the pushes in ascending order, with its gradients in the order of pushes.
+void TableStore::Shard::merge(std::span<const PushedRows> pushes, uint64_t rowBytes, double factor) {
   using Next = std::pair<int64_t, size_t>; // id and push
   std::priority_queue<Next, std::vector<Next>, std::greater<>> queue;
   std::vector<size_t> at(pushes.size());
@@ -43,7 +66,6 @@ void TableStore::Shard::update(std::span<const PushedRows> pushes, uint64_t rowB
   for (size_t push = 0; push < pushes.size(); ++push)
     advance(push);
   std::vector<const void *> gradients;
-  ++rows.version;
   while (!queue.empty()) {
     int64_t id = queue.top().first;
     gradients.clear();
@@ -55,7 +77,6 @@ void TableStore::Shard::update(std::span<const PushedRows> pushes, uint64_t rowB
     }
     updates.add(id, gradients, factor);
   }
-  updates.finish();
 }
 
 void TableStore::Shard::gather(std::span<const int64_t> ids, uint64_t rowBytes, bool create,
@@ -156,6 +177,53 @@ void TableStore::gather(uint32_t part, std::vector<int64_t> ids, bool create, Ga
   };
   onAll(part, std::move(work),
         [rows, done = std::move(done)](const std::string &error) { done(error, rows); });
+}
+
+void TableStore::countOnAll(uint32_t part, CountingWork work, Counted done) {
+  auto count = std::make_shared<std::atomic<uint64_t>>(0);
+  onAll(
+      part, [count, work = std::move(work)](Shard &shard) { *count += work(shard); },
+      [count, done = std::move(done)](const std::string &error) { done(error, *count); });
+}
+
+void TableStore::save(uint32_t part, const std::filesystem::path &folder, bool onlyChanged, bool isExport,
+                      Counted done) {
+  auto work = [this, part, folder, onlyChanged, isExport](Shard &shard) {
+    const manifest::TableT &table = blocks.table(part);
+    std::vector<int64_t> ids =
+        shard.rows.idsOf([&](uint64_t version) { return !onlyChanged || version > shard.exported; });
+    std::string name = tableFileName(table.name, shard.filePart(server, manifest.servers));
+    writeTableFile(table, shard.rows, ids, folder / name);
+    if (isExport)
+      shard.exported = shard.rows.version;
+    return uint64_t(ids.size());
+  };
+  countOnAll(part, work, std::move(done));
+}
+
+void TableStore::load(uint32_t part, const std::filesystem::path &folder, Counted done) {
+  auto work = [this, part, folder](Shard &shard) {
+    const manifest::TableT &table = blocks.table(part);
+    std::vector<std::filesystem::path> files = tableFiles(table.name, folder);
+    shard.rows.clear();
+    ++shard.rows.version; // what is loaded has changed since the last export
+    auto isOwn = [&](int64_t id) { return uint64_t(id) % manifest.servers == server && shard.has(id); };
+    for (const std::filesystem::path &file : files)
+      readTableFile(table, shard.rows, isOwn, file);
+    return uint64_t(shard.rows.size());
+  };
+  countOnAll(part, work, std::move(done));
+}
+
+void TableStore::evict(uint32_t part, uint64_t unseen, Counted done) {
+  auto work = [unseen](Shard &shard) {
+    uint64_t now = shard.rows.version;
+    std::vector<int64_t> ids = shard.rows.idsOf([&](uint64_t version) { return now - version >= unseen; });
+    std::ranges::for_each(ids, [&](int64_t id) { shard.rows.erase(id); });
+    shard.rows.forgetSightings();
+    return uint64_t(ids.size());
+  };
+  countOnAll(part, work, std::move(done));
 }
 
 uint64_t TableStore::rows(uint32_t part) const {

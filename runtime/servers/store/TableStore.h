@@ -6,6 +6,7 @@
 #include "runtime/servers/store/Lane.h"
 #include "runtime/session/State.h"
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
@@ -38,6 +39,19 @@ public:
   using Gathered = std::function<void(const std::string &error, const HostTensor &rows)>;
   void gather(uint32_t part, std::vector<int64_t> ids, bool create, Gathered done);
 
+  /// Called as Done; `rows`: how many it was done with.
+  using Counted = std::function<void(const std::string &error, uint64_t rows)>;
+  /// Writes rows of a part to files of a folder, one for each lane, each of which appears whole or not at
+  /// all: all rows, or those that have changed since the last export. `isExport`: this is one.
+  void save(uint32_t part, const std::filesystem::path &folder, bool onlyChanged, bool isExport,
+            Counted done);
+  /// Makes a part what the files of a folder say, however many servers and lanes wrote them. Where that
+  /// fails, rows are missing.
+  void load(uint32_t part, const std::filesystem::path &folder, Counted done);
+  /// Drops rows that have not changed in the last `unseen` updates of the part, and forgets ids that have
+  /// been seen too seldom for a row.
+  void evict(uint32_t part, uint64_t unseen, Counted done);
+
   /// How many rows a part has, and the bytes that they take, with all that finds them. Nothing of it is
   /// updated.
   uint64_t rows(uint32_t part) const;
@@ -49,6 +63,9 @@ private:
 
   std::vector<std::unique_ptr<Shard>> &shardsOf(uint32_t part) const;
   void onAll(uint32_t part, Work work, Done done);
+  /// The same, for work that says how many rows it was done with.
+  using CountingWork = std::function<uint64_t(Shard &shard)>;
+  void countOnAll(uint32_t part, CountingWork work, Counted done);
 
   const manifest::ManifestT &manifest;
   BlockTable blocks;

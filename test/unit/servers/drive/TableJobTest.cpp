@@ -8,6 +8,7 @@
 #include "test/unit/servers/RowDescent.h"
 #include "test/unit/session/Tensors.h"
 
+#include <filesystem>
 #include <future>
 #include <gmock/gmock.h>
 
@@ -210,6 +211,36 @@ TEST(TableJob, OfManyRowsGoesInPieces) {
   EXPECT_EQ(elements<float>(rows[0]), expected);
   worker->finish(step);
   cluster.wait();
+}
+
+TEST(TableJob, IsSavedByItsServersAndLoadedByOthers) {
+  std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "saved_by_three";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder / "changed");
+  Ids ids = {1, 2, 3, 4, 5, 6, 7};
+  std::vector<float> saved;
+  for (uint32_t servers : {3, 2}) {
+    TableCluster cluster({.dim = 2, .servers = servers});
+    std::unique_ptr<Worker> worker = cluster.worker(0);
+    uint64_t step = worker->begin();
+    if (servers == 3) {
+      HostTensor gradients = gradientsOf(std::vector<float>(2 * ids.size(), 100), 2, 0);
+      worker->push(step++, {}, std::vector<RowGradients>{{0, {ids}, {gradients}}});
+      EXPECT_EQ(worker->runTask(step, 0, {frames::TableTask::save, folder}), 7u);
+      saved = elements<float>(worker->pullRows(step, std::vector<Lookup>{{0, ids}})[0]);
+      EXPECT_EQ(worker->runTask(step, 0, {frames::TableTask::evict, {}, 0}), 7u);
+    } else {
+      EXPECT_EQ(worker->runTask(step, 0, {frames::TableTask::load, folder}), 7u);
+    }
+    std::vector<float> found = elements<float>(worker->pullRows(step, std::vector<Lookup>{{0, ids}})[0]);
+    EXPECT_EQ(found, servers == 3 ? std::vector<float>(14, 100) : saved);
+    EXPECT_THAT([&] { worker->runTask(step, 0, {frames::TableTask::load, folder / "none"}); },
+                ThrowsMessage<Error>(AllOf(HasSubstr("server "), HasSubstr("has no rows of table"))));
+    EXPECT_EQ(worker->runTask(step, 0, {frames::TableTask::export_changed, folder / "changed"}), 7u) << "the job goes on";
+    worker->push(step, {});
+    worker->finish(step + 1);
+    cluster.wait();
+  }
 }
 
 TEST(TableJob, RefusesWhatIsNoLookup) {

@@ -107,6 +107,11 @@ void Record::gotRows(uint32_t worker, uint64_t step, uint32_t block, uint64_t ve
     fault("worker ", worker, " gets other rows than those of version ", version, " of block ", block);
 }
 
+void Record::ranTask(uint32_t worker, uint64_t life, const frames::RunTaskT &task) {
+  if (!tasks.emplace(worker, life, task.number).second)
+    fault("task ", task.number, " of worker ", worker, " is done twice with block ", task.block);
+}
+
 void Record::begun(uint32_t worker, uint64_t life, uint64_t step) { firstSteps[{worker, life}] = step; }
 
 /// Whether a worker may end with an error.

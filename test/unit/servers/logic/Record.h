@@ -49,6 +49,8 @@ public:
   /// The same of the rows of ids.
   void gotRows(uint32_t worker, uint64_t step, uint32_t block, uint64_t version, const Values &rows,
                const Values &ids);
+  /// A server has done a task for a life of a worker.
+  void ranTask(uint32_t worker, uint64_t life, const frames::RunTaskT &task);
   void begun(uint32_t worker, uint64_t life, uint64_t step);
   /// A process has ended; without an error: its work is done. `stopped`: it has stood still for a while.
   void workerEnded(uint32_t worker, uint64_t life, uint64_t step, bool stopped, const std::string &error);
@@ -75,6 +77,7 @@ private:
 
   const Scenario &scenario;
   std::set<GradientKey> applied;
+  std::set<std::tuple<uint32_t, uint64_t, uint64_t>> tasks;         ///< worker, life, number
   bool serversDone = false;                                         ///< at least one
   std::map<std::pair<Life, uint32_t>, Values> made, added;          ///< sums of a life, by block
   std::vector<std::vector<Values>> history;                         ///< by block and version

@@ -109,6 +109,8 @@ void ServerHarness::update(const UpdateBlock &action) {
 }
 
 void ServerHarness::store(const StoreGradient &store) {
+  if (job->blocks.isPart(store.key.block))
+    return; // rows, which are not kept
   auto *begin = reinterpret_cast<std::byte *>(&gradients[store.key]) + store.offset;
   std::memcpy(begin, store.bytes.data(), store.bytes.size());
 }
@@ -133,6 +135,15 @@ void ServerHarness::act(ServerLogic::Actions actions) {
       if (value->keep)
         backups[{value->worker, value->block}] = numbers[value->block];
     }
+    if (auto *stored = std::get_if<StoreIds>(&action)) {
+      ids.resize(stored->total / sizeof(int64_t));
+      std::ranges::copy(stored->bytes,
+                        std::as_writable_bytes(std::span(ids)).begin() + int64_t(stored->offset));
+    }
+    if (auto *sent = std::get_if<SendRows>(&action))
+      rows.push_back(*sent);
+    if (auto *task = std::get_if<RunTask>(&action))
+      tasks.push_back(*task);
     if (auto *ended = std::get_if<EndServer>(&action))
       end = ended->error;
   }

@@ -60,6 +60,9 @@ public:
   std::vector<StreamId> closed;
   std::vector<server_actions::UpdateBlock> updates; ///< all that have begun
   std::vector<server_actions::SendValue> values;    ///< all that were sent
+  std::vector<server_actions::SendRows> rows;       ///< all that were sent
+  std::vector<int64_t> ids;                         ///< that came last
+  std::vector<server_actions::RunTask> tasks;       ///< all that have begun
   std::vector<float> sentNumbers;                   ///< of `values`
   std::vector<SetupItem> items;
   std::map<uint32_t, float> numbers; ///< of blocks

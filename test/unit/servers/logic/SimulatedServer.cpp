@@ -156,6 +156,18 @@ void SimulatedServer::operator()(const SendRows &action) {
                 [this, action, rows] { send(action.stream, action.block, -1, action.version, rows); });
 }
 
+void SimulatedServer::operator()(const RunTask &action) {
+  const Block &block = blocks[action.task.block];
+  if (block.updating || (scenario.isSync() && block.version < action.task.least))
+    record.fault("a task is done with block ", action.task.block, " at version ", block.version);
+  record.ranTask(action.worker, action.life, action.task);
+  network.after(network.randomness()() % (scenario.maxWork + 1), *this, [this, action] {
+    frames::TaskDoneT done;
+    done.block = action.task.block, done.number = action.task.number, done.rows = rowsOfTask(action.task);
+    act(logic.taskEnded(action.worker, action.life, done, network.now()));
+  });
+}
+
 void SimulatedServer::operator()(const EndServer &action) {
   record.serverEnded(server, action.error);
   network.after(1000, *this,

@@ -27,6 +27,9 @@ std::vector<std::byte> bytesOf(const Values &values);
 /// The bytes of plan `index` as worker 0 sends it.
 std::vector<std::byte> planBytes(uint32_t index);
 
+/// How many rows a simulated task is done with.
+inline uint64_t rowsOfTask(const frames::RunTaskT &task) { return task.block * 1000 + task.unseen; }
+
 class SimulatedServer : public Process {
 public:
   SimulatedServer(uint32_t server, const Scenario &scenario, Network &network, Record &record);
@@ -59,6 +62,7 @@ private:
   void operator()(const server_actions::SendValue &action);
   void operator()(const server_actions::StoreIds &action);
   void operator()(const server_actions::SendRows &action);
+  void operator()(const server_actions::RunTask &action);
   void operator()(const server_actions::EndServer &action);
   void send(StreamId stream, uint32_t block, int32_t state, uint64_t version, const Values &value);
   void load();

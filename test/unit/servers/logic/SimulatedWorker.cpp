@@ -86,7 +86,12 @@ void SimulatedWorker::save() {
   if (worker != 0 || std::exchange(saving, true))
     return act(logic.finish(step));
   const BlockTable &blocks = scenario.job->blocks;
-  awaited = 3 * blocks.size();
+  awaited = 3 * blocks.size() + (blocks.total() - blocks.size());
+  for (uint32_t part = blocks.size(); part < blocks.total(); ++part) {
+    frames::RunTaskT task;
+    task.block = part, task.task = frames::TableTask::save, task.unseen = part + step;
+    act(logic.runTask(step, task));
+  }
   for (uint32_t block = 0; block < blocks.size(); ++block)
     for (int32_t state : {-1, 0, 1})
       act(logic.fetch(step, block, state));
@@ -192,6 +197,18 @@ void SimulatedWorker::operator()(const HaveValue &action) {
     record.got(worker, step, action.block, action.version, value);
   else if (action.state == 1 && value != Values{uint32_t(action.version)})
     record.fault("block ", action.block, " has count ", value.at(0), " at version ", action.version);
+  haveOne();
+}
+
+void SimulatedWorker::operator()(const HaveTask &action) {
+  frames::RunTaskT task;
+  task.block = action.block, task.unseen = action.block + step;
+  if (action.rows != rowsOfTask(task))
+    record.fault("a task with block ", action.block, " is done with ", action.rows, " rows");
+  haveOne();
+}
+
+void SimulatedWorker::haveOne() {
   if (--awaited == 0)
     network.after(network.randomness()() % (scenario.maxWork + 1), *this,
                   [this] { saving ? save() : endStep(); });

@@ -42,7 +42,9 @@ private:
   void operator()(const worker_actions::BeginSteps &action);
   void operator()(const worker_actions::StoreValue &action);
   void operator()(const worker_actions::HaveValue &action);
+  void operator()(const worker_actions::HaveTask &action);
   void operator()(const worker_actions::EndWorker &action);
+  void haveOne();
   std::vector<std::byte> itemBytes(const SetupItem &item) const;
   void sendPieces(LinkId link, const Message &head, std::span<const std::byte> bytes);
 

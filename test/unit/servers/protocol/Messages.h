@@ -44,6 +44,11 @@ inline std::vector<Example> exampleMessages() {
   failure.text = "worker 2: out of memory";
   PullRowsT rows;
   rows.block = 5, rows.least = 4, rows.create = true, rows.offset = 8, rows.total = 24;
+  RunTaskT run;
+  run.block = 5, run.task = TableTask::evict, run.number = 3, run.least = 4, run.unseen = 7,
+  run.folder = "saved";
+  TaskDoneT done;
+  done.block = 5, done.number = 3, done.rows = 1000, done.error = "no space left";
   JoinT join;
   join.protocol = protocolVersion, join.worker = 1, join.workers = 2, join.life = 77, join.stream = 1;
   JoinedT joined;
@@ -54,9 +59,9 @@ inline std::vector<Example> exampleMessages() {
   shared.number = 6, shared.worker = 1, shared.offset = 16, shared.total = 24;
   ShareFailedT failed;
   failed.number = 6, failed.text = "worker 1 has ended";
-  return {{hello},   {welcome}, {begin},    {setup, 16}, {ReadyT()}, {push, 8}, {acknowledge},
-          {request}, {fetch},   {value},    {heartbeat}, {goodbye},  {failure}, {rows, 16},
-          {join},    {joined},  {share, 8}, {shared, 8}, {failed}};
+  return {{hello},   {welcome}, {begin}, {setup, 16}, {ReadyT()}, {push, 8},   {acknowledge},
+          {request}, {fetch},   {value}, {heartbeat}, {goodbye},  {failure},   {rows, 16},
+          {run},     {done},    {join},  {joined},    {share, 8}, {shared, 8}, {failed}};
 }
 
 } // namespace epl::runtime::servers::test

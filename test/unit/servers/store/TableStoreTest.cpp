@@ -142,6 +142,72 @@ TEST(TableStore, RefusesWhatIsNotItsOwn) {
   EXPECT_EQ(asked.get_future().get(), "server 0 is asked for id 3 of table \"user\", which it has not");
 }
 
+/// Waits for a task; how many rows it was done with, or why not.
+std::string outcomeOf(const std::function<void(TableStore::Counted)> &task) {
+  std::promise<std::string> done;
+  task([&](const std::string &error, uint64_t rows) {
+    done.set_value(error.empty() ? std::to_string(rows) : error);
+  });
+  return done.get_future().get();
+}
+
+std::filesystem::path newFolder(const std::string &name) {
+  std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / name;
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  return folder;
+}
+
+TEST(TableStore, IsLoadedByAnyNumberOfServersAndThreads) {
+  std::filesystem::path folder = newFolder("saved_by_one");
+  Fixture one(3);
+  Rows push;
+  for (int64_t id = 0; id < 100; ++id)
+    push[id] = gradientOf(id, 0);
+  EXPECT_EQ(one.update({push}), "");
+  uint32_t part = one.blocks.partOf(0, 0);
+  EXPECT_EQ(outcomeOf([&](auto done) { one.store->tables().save(part, folder, false, false, done); }), "100");
+  Fixture other(2, /*servers=*/2);
+  EXPECT_EQ(other.gather({2, 200}), std::vector<float>(8, 100));
+  part = other.blocks.partOf(0, 0);
+  EXPECT_EQ(outcomeOf([&](auto done) { other.store->tables().load(part, folder, done); }), "50");
+  EXPECT_EQ(other.gather({2, 98, 200}, /*create=*/false), one.gather({2, 98, 200}, false));
+  EXPECT_THAT(outcomeOf([&](auto done) { other.store->tables().load(part, folder / "none", done); }),
+              HasSubstr("has no rows of table"));
+}
+
+TEST(TableStore, ExportsWhatHasChanged) {
+  std::filesystem::path folder = newFolder("exported");
+  Fixture fixture(2);
+  uint32_t part = fixture.blocks.partOf(0, 0);
+  auto save = [&](bool onlyChanged, bool isExport) {
+    return outcomeOf(
+        [&](auto done) { fixture.store->tables().save(part, folder, onlyChanged, isExport, done); });
+  };
+  Rows push = {{1, gradientOf(1, 0)}, {2, gradientOf(2, 0)}, {3, gradientOf(3, 0)}};
+  EXPECT_EQ(fixture.update({push}), "");
+  EXPECT_EQ(save(true, true), "3");
+  EXPECT_EQ(save(true, true), "0");
+  EXPECT_EQ(fixture.update({{{2, gradientOf(2, 0)}}}), "");
+  EXPECT_EQ(save(false, false), "3") << "no export";
+  EXPECT_EQ(save(true, true), "1");
+  EXPECT_EQ(save(false, true), "3");
+}
+
+TEST(TableStore, DropsRowsThatAreSeenNoMore) {
+  Fixture fixture(2);
+  uint32_t part = fixture.blocks.partOf(0, 0);
+  EXPECT_EQ(fixture.update({{{1, gradientOf(1, 0)}, {2, gradientOf(2, 0)}}}), "");
+  for (int i = 0; i < 3; ++i)
+    EXPECT_EQ(fixture.update({{{2, gradientOf(2, 0)}}}), "");
+  std::vector<float> kept = fixture.gather({2});
+  EXPECT_EQ(outcomeOf([&](auto done) { fixture.store->tables().evict(part, 4, done); }), "0");
+  EXPECT_EQ(outcomeOf([&](auto done) { fixture.store->tables().evict(part, 3, done); }), "1");
+  EXPECT_EQ(fixture.rows(), 1u);
+  EXPECT_EQ(fixture.gather({2}), kept);
+  EXPECT_EQ(fixture.gather({1}), std::vector<float>(4, 100));
+}
+
 TEST(ApplyPlans, FitTheirTables) {
   auto manifest = rowDescentManifest({.dim = 4});
   std::vector<uint8_t> plan = rowDescentPlan(5);
