@@ -12,7 +12,7 @@
 namespace mlir::epl {
 
 /// Argument attribute of a worker's program, i64: the argument of the step that this one, a constant, is
-/// pulled from servers for.
+/// pulled from servers for. In the plan it comes while the step runs.
 inline constexpr llvm::StringLiteral kPullAttr = "epl.pull";
 
 /// Result attribute of a worker's program, an array of i64: the groups whose servers the value is pushed to.

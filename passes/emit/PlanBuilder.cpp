@@ -10,6 +10,8 @@
 
 #include "passes/emit/PlanBuilder.h"
 
+#include "dialect/Servers.h"
+
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -81,14 +83,21 @@ int64_t mlir::epl::getPosition(DictionaryAttr attrs, unsigned index) {
   return position ? position.getInt() : index;
 }
 
+/// What servers hold is a constant to all passes before.
+static plan::SlotRole getRole(DictionaryAttr attrs) {
+  auto role = attrs.getAs<StringAttr>(EplDialect::kRoleAttr);
+  if (attrs.contains(kPullAttr))
+    return plan::SlotRole::pulled;
+  if (!role || role.getValue() == "constant")
+    return plan::SlotRole::constant;
+  return role.getValue() == "state" ? plan::SlotRole::state : plan::SlotRole::batch;
+}
+
 LogicalResult PlanBuilder::addArgument(unsigned index) {
   DictionaryAttr attrs = func.getArgAttrDict(index);
   attrs = attrs ? attrs : DictionaryAttr::get(func.getContext());
-  auto role = attrs.getAs<StringAttr>(EplDialect::kRoleAttr);
   plan::SlotT slot;
-  slot.role = !role || role.getValue() == "constant" ? plan::SlotRole::constant
-              : role.getValue() == "state"           ? plan::SlotRole::state
-                                                     : plan::SlotRole::batch;
+  slot.role = getRole(attrs);
   slot.hidden = attrs.contains(EplDialect::kHiddenAttr);
   auto type = cast<DistType>(func.getArgument(index).getType());
   if (failed(addSlot(std::move(slot), type, attrs, "arg" + std::to_string(getPosition(attrs, index)))))
@@ -101,7 +110,7 @@ LogicalResult PlanBuilder::addResult(unsigned index) {
   DictionaryAttr attrs = func.getResultAttrDict(index);
   attrs = attrs ? attrs : DictionaryAttr::get(func.getContext());
   plan::SlotT slot;
-  slot.role = plan::SlotRole::result;
+  slot.role = attrs.contains(kPushAttr) ? plan::SlotRole::pushed : plan::SlotRole::result;
   slot.hidden = attrs.contains(EplDialect::kHiddenAttr);
   if (auto updates = attrs.getAs<IntegerAttr>(EplDialect::kUpdatesAttr))
     slot.updates = updates.getInt();

@@ -24,12 +24,15 @@ from epl.processes.timelines import recorded
 from epl.reports import Report
 from epl.signature import check_leaf
 from epl.simulation import Simulation, simulate
+from epl.slots import GIVEN
 
 PathLike = str | os.PathLike[str]
 
 
 class Executable:
     """A plan on its devices, called with flat arguments in the order of its slots.
+
+    What it pulls is no argument of the caller.
 
     `plan` is the runtime's plan (devices, layout, arena_bytes, state_bytes, received_bytes, num_kernels,
     num_collectives, slots).
@@ -75,13 +78,14 @@ class Executable:
                 f"{slot.name}: {slot.dtype}{list(slot.shape)}" for slot in plan.slots if slot.role == "batch"
             ]
             self._operation = f"a call of {name}({', '.join(batches)}) by plan {self._group.num_plans}"
-        self._inputs = [slot for slot in plan.slots if slot.role != "result" and not slot.hidden]
+        given = [number for number, slot in enumerate(plan.slots) if slot.role in GIVEN]
+        self._inputs = [plan.slots[number] for number in given if not plan.slots[number].hidden]
         results = [slot for slot in plan.slots if slot.role == "result"]
         kept = [slot.updates >= 0 or (keeps_results and not slot.hidden) for slot in results]
         self._reports = tuple(reported)
         self._returned = [slot for slot in results if not slot.hidden]
         first = len(self._inputs)
-        uploaded = [self._session.state(first + i, signless(v)) for i, v in enumerate(self._hidden)]
+        uploaded = [self._session.state(given[first + i], signless(v)) for i, v in enumerate(self._hidden)]
         kinds = kinds or [jax.ShapeDtypeStruct(slot.shape, np.dtype(slot.dtype)) for slot in self._returned]
         kinds = [*kinds, *(kind for report in reported for kind in report.kinds)]
         self._made_callers: dict[bool, Callable[..., list[Any]]] = {}
@@ -123,10 +127,17 @@ class Executable:
         return self.run(list(leaves), donate=True)
 
     def run(
-        self, leaves: list[Any], *, donate: bool, prints: bool = True, as_numpy: bool = False
+        self,
+        leaves: list[Any],
+        *,
+        donate: bool,
+        prints: bool = True,
+        as_numpy: bool = False,
+        outside: Any = None,
     ) -> list[Any]:
         """Runs a step on the user's arrays; `donate`: whether it consumes the `epl.Array`s of its states.
 
+        `outside`: the runtime's `Outside`, of a plan that pulls or pushes; this waits for its end then.
         With `as_numpy` results that do not stay on the devices are arrays of NumPy, not of JAX.
 
         On Ctrl-C, and when a check fails, the step runs to its end, and the arrays that it consumed hold the
@@ -139,7 +150,10 @@ class Executable:
         if call is None:
             call = self._made_callers[as_numpy] = self._make_caller(as_numpy=as_numpy)
         try:
-            results = call(leaves, donate) if self._group is None else self._together(call, leaves, donate)
+            if self._group is None:
+                results = call(leaves, donate, outside)
+            else:
+                results = self._together(call, leaves, donate)
         except runtime.module().Error as error:
             raise (self._group or runtime).translated(error) from None
         return self._report(leaves, results, prints) if self._reports else results

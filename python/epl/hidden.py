@@ -15,6 +15,7 @@ import numpy as np
 from epl import reports
 from epl.errors import Error
 from epl.reports import Report
+from epl.slots import GIVEN
 
 
 def to_bytes(plan: Any, constants: Sequence[np.ndarray[Any, Any]], said: Sequence[Report]) -> bytes:
@@ -41,7 +42,7 @@ def read(
     """The hidden constants of a plan, in the order of its slots, and what its hidden results say."""
     if not path.exists():
         raise Error(f'the plan needs constants from "{path}", which is missing')
-    constants = [slot for slot in slots if slot.role != "result"]
+    constants = [slot for slot in slots if slot.role in GIVEN]
     try:
         with path.open("rb") as file, np.load(file) as saved:
             arrays = [saved[f"arr_{index}"] for index in range(len(constants))]

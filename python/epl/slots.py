@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from epl.stages import Lowered
 
 
+GIVEN = ("state", "batch", "constant")
+"""The roles of arguments that the caller of a plan passes; others are pulled while it runs."""
+
+
 def check_slots(plan: Any, lowered: Lowered) -> None:
     """Raises `Error` unless a plan's slots are the step's arguments, what it closes over, and its results."""
     name, program = lowered.signature.name, lowered.program

@@ -21,15 +21,18 @@ public:
   Caller(nanobind::object session, nanobind::object leaves, nanobind::object arrayType,
          std::vector<Form> forms, std::vector<std::shared_ptr<StateBuffer>> hidden, std::string name);
 
-  /// Runs a step: queues it, and waits for it if a result is no array of the front end. `donate`: whether it
-  /// consumes the states.
+  /// Runs a step: queues it, and waits for it if a result is no array of the front end, or if it pulls or
+  /// pushes. `leaves` are the arguments that are not pulled; `donate`: whether it consumes the states;
+  /// `outside`: where it pulls and pushes, else null.
   ///
   /// On Ctrl-C the step runs to its end, and the arrays that it consumed hold the updated state: without the
   /// results, the caller would have neither.
-  nanobind::list call(const nanobind::list &leaves, bool donate);
+  nanobind::list call(const nanobind::list &leaves, bool donate,
+                      const std::shared_ptr<Outside> &outside = nullptr);
 
 private:
-  void await(const nanobind::list &leaves, const Outcome &outcome) const;
+  void await(const std::vector<nanobind::handle> &leaves, const Outcome &outcome) const;
+  std::vector<nanobind::handle> bySlot(const nanobind::list &leaves) const;
   nanobind::object resultOf(size_t index, const Result &result) const;
 
   nanobind::object sessionObject, leavesObject, arrayType;
@@ -39,6 +42,8 @@ private:
   std::vector<std::shared_ptr<StateBuffer>> hidden;
   std::string name;
   std::vector<bool> states, none; // donation flags
+  std::vector<bool> pulled;       // of each argument
+  size_t numGiven = 0;            // arguments that are not
   bool waits;
 };
 

@@ -117,7 +117,7 @@ nb::bytes toBytes(const Plan &self) {
 void bindPlan(nb::module_ &module) {
   nb::class_<Slot>(module, "Slot", "An argument or a result of a step.")
       .def_ro("name", &Slot::name, "As the user wrote it: params['w1'].")
-      .def_ro("role", &Slot::role, "state, batch, constant or result.")
+      .def_ro("role", &Slot::role, "state, batch, constant, result, pulled or pushed.")
       .def_ro("dtype", &Slot::dtype, "NumPy's name: float32, bool, bfloat16, ...")
       .def_prop_ro(
           "shape", [](const Slot &self) { return nb::tuple(nb::cast(self.shape)); }, "Global shape.")

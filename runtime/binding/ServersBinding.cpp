@@ -7,7 +7,7 @@
 #include "runtime/binding/Waiting.h"
 #include "runtime/servers/OpenTransport.h"
 #include "runtime/servers/drive/Server.h"
-#include "runtime/servers/drive/Worker.h"
+#include "runtime/servers/drive/WorkerOutside.h"
 #include "runtime/servers/inproc/InprocStreams.h"
 #include "runtime/servers/model/Dispatch.h"
 #include "runtime/servers/model/Slices.h"
@@ -222,8 +222,16 @@ ps::RowGradients gradientsOf(const mf::TableT &table, const RowFields &fields,
   return result;
 }
 
-void push(ServersWorker &self, uint64_t step, const std::vector<std::vector<nb::object>> &arrays,
-          const std::vector<RowFields> &rowFields) {
+void pushRows(ServersWorker &self, uint64_t step, const std::vector<RowFields> &tables) {
+  std::vector<HostTensor> kept;
+  std::vector<ps::RowGradients> rows;
+  for (const RowFields &fields : tables)
+    rows.push_back(gradientsOf(tableAt(self, std::get<0>(fields)), fields, kept));
+  nb::gil_scoped_release unlocked;
+  self.worker->pushRows(step, rows);
+}
+
+void push(ServersWorker &self, uint64_t step, const std::vector<std::vector<nb::object>> &arrays) {
   const auto &parameters = self.job->job->manifest.parameters;
   if (arrays.size() != parameters.size())
     throw Error("there are pushes for " + std::to_string(arrays.size()) + " parameters, expected " +
@@ -231,12 +239,8 @@ void push(ServersWorker &self, uint64_t step, const std::vector<std::vector<nb::
   std::vector<std::vector<HostTensor>> pushes;
   for (size_t i = 0; i < parameters.size(); ++i)
     pushes.push_back(pushesOf(*parameters[i], arrays[i]));
-  std::vector<HostTensor> kept;
-  std::vector<ps::RowGradients> rows;
-  for (const RowFields &fields : rowFields)
-    rows.push_back(gradientsOf(tableAt(self, std::get<0>(fields)), fields, kept));
   nb::gil_scoped_release unlocked;
-  self.worker->push(step, pushes, rows);
+  self.worker->push(step, pushes);
 }
 
 nb::list fetch(ServersWorker &self, uint64_t step, const std::vector<std::pair<uint32_t, int32_t>> &places) {
@@ -257,6 +261,23 @@ nb::list fetch(ServersWorker &self, uint64_t step, const std::vector<std::pair<u
 uint64_t runTask(ServersWorker &self, uint64_t step, uint32_t table, const ps::TaskOfTable &task) {
   nb::gil_scoped_release unlocked;
   return self.worker->runTask(step, table, task);
+}
+
+/// What a worker's plan exchanges in a step. Values are (parameter, state), pushes (parameter, which of
+/// them).
+std::shared_ptr<ps::WorkerOutside>
+makeOutside(ServersWorker &self, const Plan &plan, uint64_t step,
+            const std::map<uint32_t, std::pair<uint32_t, int32_t>> &pulled,
+            const std::map<uint32_t, std::vector<std::pair<uint32_t, uint32_t>>> &pushed) {
+  ps::WorkerOutside::Pulled values;
+  for (auto [slot, value] : pulled)
+    values[slot] = {value.first, value.second};
+  ps::WorkerOutside::Pushed pushes;
+  for (const auto &[slot, ids] : pushed)
+    for (auto [parameter, index] : ids)
+      pushes[slot].push_back({parameter, index});
+  return std::make_shared<ps::WorkerOutside>(*self.worker, self.job->job, *plan.plan, step, std::move(values),
+                                             std::move(pushes));
 }
 
 std::vector<Shape> sliceVariable(const Shape &shape, uint32_t count, uint64_t minBlockSize) {
@@ -308,6 +329,10 @@ void bindServers(nb::module_ &module) {
              "The shapes of the blocks, at most `count`, into which a parameter is cut.");
   module.def("block_name", &ps::blockName, "tensor"_a, "index"_a, "count"_a,
              "What a block is called, of the `count` of a tensor.");
+  nb::class_<ps::WorkerOutside, Outside>(module, "WorkerOutside", "Servers, for one step of a worker.")
+      .def_prop_ro("num_pushed", &ps::WorkerOutside::numPushed,
+                   "How many parameters' pushes were handed over.")
+      .def_prop_ro("has_pushed_all", &ps::WorkerOutside::hasPushedAll, "Whether all were.");
   nb::class_<ServersWorker>(module, "ServersWorker", "One worker, between its steps and all servers.")
       .def("__init__", &makeWorker, "job"_a, "number"_a, "life"_a, "servers"_a, "values"_a.none(),
            "streams"_a, "deadline"_a,
@@ -332,10 +357,13 @@ void bindServers(nb::module_ &module) {
            "waits for all at once. `create`: ids without a row get one, for training. The id `padding`, if "
            "it\n"
            "is not None, has zeros. Tables are numbers.")
+      .def("push", &push, "step"_a, "pushes"_a,
+           "Hands over what is pushed for each parameter, as arrays, which must not change any more.")
       .def(
-          "push", &push, "step"_a, "pushes"_a, "rows"_a = std::vector<RowFields>(),
-          "Hands over what is pushed for each parameter, as arrays, which must not change any more. `rows`:\n"
-          "of tables (table, ids of each lookup, their gradients, padding), each table once.")
+          "push_rows", &pushRows, "step"_a, "tables"_a,
+          "Hands over what is pushed for tables: (table, ids of each lookup, their gradients, padding), each "
+          "table\n"
+          "once.")
       .def(
           "save_table",
           [](ServersWorker &self, uint64_t step, uint32_t table, const std::string &folder) {
@@ -369,6 +397,20 @@ void bindServers(nb::module_ &module) {
           },
           "step"_a, "table"_a, "unseen"_a,
           "Drops rows that have not changed in the last `unseen` updates of a server's part; how many.")
+      .def("outside", &makeOutside, nb::keep_alive<0, 1>(), "plan"_a, "step"_a, "pulled"_a, "pushed"_a,
+           "The servers as what is outside of a plan in a step. `pulled`: by slot (parameter, state), -1 "
+           "being "
+           "the\n"
+           "parameter itself. `pushed`: by slot a list of (parameter, which of its pushes).")
+      .def(
+          "await_room",
+          [](ServersWorker &self) {
+            nb::gil_scoped_release unlocked;
+            self.worker->awaitRoom();
+          },
+          "Waits until few enough pushes wait to be sent.")
+      .def(
+          "check", [](ServersWorker &self) { self.worker->check(); }, "Raises Error if the job has failed.")
       .def(
           "is_pushed", [](const ServersWorker &self, uint64_t step) { return self.worker->isPushed(step); },
           "step"_a)

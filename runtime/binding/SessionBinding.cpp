@@ -7,6 +7,8 @@
 #include "runtime/binding/Waiting.h"
 #include "runtime/session/Session.h"
 
+#include <nanobind/stl/map.h>
+
 namespace epl::runtime::binding {
 
 namespace nb = nanobind;
@@ -15,6 +17,8 @@ using namespace nb::literals;
 namespace {
 
 Argument argumentOf(const Session &session, size_t slot, nb::handle value) {
+  if (session.plan().slots[slot]->role == plan::SlotRole::pulled && value.is_none())
+    return Pulled();
   std::shared_ptr<StateBuffer> state;
   if (nb::try_cast(value, state) && state)
     return state;
@@ -23,7 +27,7 @@ Argument argumentOf(const Session &session, size_t slot, nb::handle value) {
 }
 
 nb::tuple call(Session &session, const nb::list &values, const std::vector<bool> &donate,
-               const std::string &name, bool waits) {
+               const std::string &name, bool waits, std::shared_ptr<Outside> outside) {
   if (values.size() != session.numArguments())
     throw Error(name + " takes " + std::to_string(session.numArguments()) + " arguments, found " +
                 std::to_string(values.size()));
@@ -35,7 +39,7 @@ nb::tuple call(Session &session, const nb::list &values, const std::vector<bool>
     nb::gil_scoped_release unlocked;
     session.awaitRoom();
   }
-  Outcome outcome = session.call(arguments, donate, name, waits);
+  Outcome outcome = session.call(arguments, donate, name, waits, std::move(outside));
   nb::list results;
   for (const Result &result : outcome.results)
     std::visit([&](const auto &object) { results.append(nb::cast(object)); }, result);
@@ -96,12 +100,50 @@ void bindCaller(nb::module_ &module) {
           "`forms` has (make, wrap, dtype, shape) for every result: of one that stays on the devices\n"
           "array_type(buffer, dtype, shape), else make(NumPy array), which wrap is called with unless it is\n"
           "None. `hidden` are the last arguments of every call.")
-      .def("__call__", &Caller::call, "leaves"_a, "donate"_a,
-           "Runs a step; waits for it if a result is made of a NumPy array. `donate`: whether states are\n"
-           "consumed.");
+      .def("__call__", &Caller::call, "leaves"_a, "donate"_a, "outside"_a = nb::none(),
+           "Runs a step; waits for it if a result is made of a NumPy array, or if it pulls or pushes. "
+           "`leaves`\n"
+           "are the arguments that are not pulled. `donate`: whether states are consumed. `outside`: an "
+           "Outside,\n"
+           "of a plan that pulls or pushes.");
+}
+
+/// Tensors by slot as arrays of the slots' dtypes.
+static std::map<uint32_t, HostTensor> tensorsOf(const Plan &plan,
+                                                const std::map<uint32_t, nb::object> &arrays) {
+  std::map<uint32_t, HostTensor> tensors;
+  for (const auto &[slot, array] : arrays) {
+    if (slot >= plan.plan->slots.size())
+      throw Error("the plan has no slot " + std::to_string(slot));
+    const plan::SlotT &source = *plan.plan->slots[slot];
+    tensors.emplace(slot, fromNumpy(array, source.type, source.name));
+  }
+  return tensors;
+}
+
+static void bindOutside(nb::module_ &module) {
+  nb::class_<Outside>(module, "Outside", "Where the step of one call pulls and pushes.");
+  nb::class_<OutsideTensors, Outside>(module, "OutsideTensors",
+                                      "Arrays that are there, and those that were pushed.")
+      .def(
+          "__init__",
+          [](OutsideTensors *self, const Plan &plan, const std::map<uint32_t, nb::object> &pulled) {
+            new (self) OutsideTensors(tensorsOf(plan, pulled));
+          },
+          "plan"_a, "pulled"_a, "`pulled`: of each pulled slot of a plan its value.")
+      .def_prop_ro(
+          "pushed",
+          [](const OutsideTensors &self) {
+            nb::dict arrays;
+            for (const auto &[slot, tensor] : self.pushes())
+              arrays[nb::int_(slot)] = toNumpy(tensor, /*writable=*/false);
+            return arrays;
+          },
+          "What was pushed, by slot; after the call.");
 }
 
 void bindSession(nb::module_ &module) {
+  bindOutside(module);
   nb::class_<Session>(module, "Session", nb::is_weak_referenceable(), "A plan on devices.")
       .def(
           "__init__",
@@ -120,12 +162,14 @@ void bindSession(nb::module_ &module) {
            "Gives back the memory that calls need for themselves, after waiting for all of them; the next "
            "call\n"
            "takes it again.")
-      .def("call", &call, "args"_a, "donate"_a, "name"_a, "waits"_a = false,
+      .def("call", &call, "args"_a, "donate"_a, "name"_a, "waits"_a = false, "outside"_a = nb::none(),
            "Queues a step: (results, call). Arguments in the order of the slots: StateBuffers or arrays of "
            "the\n"
-           "slot's dtype and shape, which must not change before the call has ended. `waits`: the caller "
-           "waits\n"
-           "for the call at once, and runs a part of it meanwhile.")
+           "slot's dtype and shape, which must not change before the call has ended; None for what is "
+           "pulled.\n"
+           "`waits`: the caller waits for the call at once, and runs a part of it meanwhile. `outside`: an "
+           "Outside, of\n"
+           "a plan that pulls or pushes.")
       .def_prop_ro("num_calls", &Session::numCalls, "How many calls were queued.")
       .def_prop_ro("is_running", &Session::isRunning, "Whether a call has not ended.")
       .def("waiting", &waitingOf,

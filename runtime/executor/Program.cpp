@@ -43,8 +43,9 @@ void Program::bindCommands(const Code *code, const BoundCollectives &collectives
     const plan::CommandT &command = *source.commands[index];
     const plan::ReceiveT *receive = command.action.AsReceive();
     const plan::SendT *send = command.action.AsSend();
-    bound.push_back({code ? bindCommand(index, *code, collectives) : nullptr, send || receive});
-    if (code)
+    bool isBound = code && !command.action.AsPull() && !command.action.AsPush();
+    bound.push_back({isBound ? bindCommand(index, *code, collectives) : nullptr, send || receive});
+    if (isBound)
       maxPointers = std::max(maxPointers, bound.back().command->numPointers());
     receivedMessages.push_back(receive ? std::optional<Message>({receive->channel, receive->message})
                                        : std::nullopt);

@@ -40,7 +40,8 @@ public:
     return peerLists[communicator].of(rank);
   }
 
-  Command &command(uint32_t command) const { return *bound[command].command; }
+  /// Null for what the caller of a step does: a pull or a push.
+  Command *command(uint32_t command) const { return bound[command].command.get(); }
   /// Whether commands of other ranks wait for it: it has listeners, sends or receives.
   bool isHeard(uint32_t command) const { return bound[command].isHeard; }
   /// The pointers that any of them needs room for.
@@ -84,7 +85,7 @@ private:
 
   /// What every run of a command needs, in one place.
   struct Bound {
-    std::unique_ptr<Command> command; // null where the program has none
+    std::unique_ptr<Command> command; // null where the program has none, or the caller does it
     bool isHeard;
   };
 

@@ -31,14 +31,17 @@ bool Step::run(uint32_t worker) {
 
 /// As long as nothing stops it; false if the thread shall leave the slice.
 bool Step::runPhases(uint32_t worker) {
-  if (!frame.workers[worker].isPrepared)
+  if (!frame.workers[worker].isPrepared) {
+    if (!await(worker, &Step::haveArgumentsCome, "arguments"))
+      return false;
     prepareSlice(worker);
+  }
   if (!frame.workers[worker].isCollected) {
     if (!awaitPrepared(worker) || !runCommands(worker))
       return false;
     collectSlice(worker);
   }
-  return awaitResults(worker);
+  return await(worker, &Step::haveResultsCome, "results");
 }
 
 void Step::collectSlice(uint32_t worker) {
@@ -49,14 +52,14 @@ void Step::collectSlice(uint32_t worker) {
 }
 
 /// False if the thread shall leave the slice.
-bool Step::awaitResults(uint32_t worker) {
+bool Step::await(uint32_t worker, bool (Step::*isThere)(), const char *what) {
   for (Executor::Idling idling; !isStopped();) {
     uint32_t seen = executor.signal(worker);
     try {
-      if (haveResultsCome())
+      if ((this->*isThere)())
         return true;
     } catch (const std::exception &error) {
-      fail(std::string("results: ") + error.what());
+      fail(std::string(what) + ": " + error.what());
       return true;
     }
     if (!executor.poll(worker, seen, idling))
@@ -131,54 +134,6 @@ bool Step::runCommands(uint32_t worker) {
       return false;
   }
   return true;
-}
-
-/// Begins all commands of a step that devices run as a whole, and the copies of its results.
-void Step::startWhole(uint32_t worker) {
-  Frame::Worker &self = frame.workers[worker];
-  self.begin = Frame::Clock::now();
-  plan.step()->start(frame.tables, frame.trace.isEnabled(), [this] { return isStopped(); });
-  self.isBegun = true;
-  for (const Frame::Cursor &cursor : self.cursors)
-    fetch(cursor);
-}
-
-/// Runs all commands of a step that devices run as a whole, which has one slice; meanwhile the next step
-/// prepares. False if the thread shall leave the slice.
-bool Step::runWhole(uint32_t worker) {
-  Frame::Worker &self = frame.workers[worker];
-  try {
-    if (!self.isBegun && !isStopped())
-      startWhole(worker);
-    bool isNextPrepared = false;
-    for (Executor::Idling idling; self.isBegun && !isStopped();) {
-      uint32_t seen = executor.signal(worker);
-      if (plan.step()->isDone()) {
-        self.isBegun = false, self.left = 0;
-        recordWhole(worker);
-        break;
-      }
-      isNextPrepared = isNextPrepared || executor.prepareNext();
-      if (self.seesMoved(plan.collectives().numMoved()))
-        idling.since = {};
-      if (!executor.poll(worker, seen, idling))
-        return false;
-    }
-  } catch (const std::exception &error) {
-    fail(error.what()); // what has begun is cancelled then
-  }
-  return true;
-}
-
-void Step::recordWhole(uint32_t worker) {
-  if (!frame.trace.isEnabled())
-    return;
-  auto at = [&](double seconds) {
-    return frame.workers[worker].begin +
-           std::chrono::duration_cast<Frame::Clock::duration>(std::chrono::duration<double>(seconds));
-  };
-  for (const BoundStep::Span &span : plan.step()->times())
-    frame.trace.record(worker, {span.part, span.rank, span.command}, index, at(span.begin), at(span.end));
 }
 
 /// Nobody wakes a thread for a command that is pending. While messages move, the next one is not far.
@@ -285,25 +240,35 @@ CommandContext Step::contextOf(uint32_t worker, const Frame::Cursor &cursor) con
           frame.workers[worker].pointers.data()};
 }
 
+/// Begins a command on a rank, or asks for one that is pending; none if it fails.
+std::optional<CommandState> Step::run(uint32_t worker, const Frame::Cursor &cursor, uint32_t command,
+                                      bool isPending) {
+  Command *bound = cursor.program.command(command);
+  try {
+    if (!bound)
+      return exchange(cursor, command);
+    return isPending ? bound->proceed(contextOf(worker, cursor)) : bound->start(contextOf(worker, cursor));
+  } catch (const std::exception &error) {
+    reportError(cursor, command, error.what());
+    return std::nullopt;
+  }
+}
+
 /// Starts the head of a lane; whether it has run.
 bool Step::start(uint32_t worker, Frame::Cursor &cursor, Frame::Lane &lane) {
   uint32_t command = lane.commands[lane.head];
   bool isTraced = frame.trace.isEnabled();
   Frame::Clock::time_point begin = isTraced ? Frame::Clock::now() : Frame::Clock::time_point();
-  CommandState state;
-  try {
-    state = cursor.program.command(command).start(contextOf(worker, cursor));
-  } catch (const std::exception &error) {
-    reportError(cursor, command, error.what());
+  std::optional<CommandState> state = run(worker, cursor, command, /*isPending=*/false);
+  if (!state)
     return false;
-  }
   if (state == CommandState::pending) {
     lane.isPending = true;
     frame.workers[worker].pending.push_back({&cursor, &lane, begin});
     return false;
   }
   if (isTraced)
-    record(worker, cursor, command, state, begin);
+    record(worker, cursor, command, *state, begin);
   complete(worker, cursor, lane);
   return true;
 }
@@ -312,17 +277,13 @@ bool Step::start(uint32_t worker, Frame::Cursor &cursor, Frame::Lane &lane) {
 bool Step::proceed(uint32_t worker, const Frame::Pending &pending) {
   const Frame::Cursor &cursor = *pending.cursor;
   uint32_t command = pending.lane->commands[pending.lane->head];
-  CommandState state;
-  try {
-    state = cursor.program.command(command).proceed(contextOf(worker, cursor));
-  } catch (const std::exception &error) {
-    reportError(cursor, command, error.what());
+  std::optional<CommandState> state = run(worker, cursor, command, /*isPending=*/true);
+  if (!state)
     return true;
-  }
   if (state == CommandState::pending)
     return false;
   if (frame.trace.isEnabled())
-    record(worker, cursor, command, state, pending.begin);
+    record(worker, cursor, command, *state, pending.begin);
   pending.lane->isPending = false;
   complete(worker, cursor, *pending.lane);
   --frame.workers[worker].left;
@@ -336,19 +297,13 @@ bool Step::proceedAll(uint32_t worker) {
   });
 }
 
-/// Ends a step that was stopped, and arguments that are on their way to it.
-void Step::cancelWhole(uint32_t worker) {
-  if (plan.step() && isStopped())
-    plan.step()->cancel();
-  frame.workers[worker].isBegun = false;
-}
-
 /// Ends what is still pending, of a step that was stopped.
 void Step::cancelAll(uint32_t worker) {
   cancelWhole(worker);
   for (const Frame::Pending &pending : frame.workers[worker].pending) {
     uint32_t command = pending.lane->commands[pending.lane->head];
-    pending.cursor->program.command(command).cancel(contextOf(worker, *pending.cursor));
+    if (Command *bound = pending.cursor->program.command(command))
+      bound->cancel(contextOf(worker, *pending.cursor));
   }
   frame.workers[worker].pending.clear();
 }

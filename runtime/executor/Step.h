@@ -5,6 +5,9 @@
 #include "runtime/executor/Executor.h"
 #include "runtime/executor/Frame.h"
 
+#include <cassert>
+#include <optional>
+
 namespace epl::runtime {
 
 /// A queued or running step. Each slice runs in three phases: prepare (memory of the slots), commands,
@@ -25,10 +28,20 @@ public:
   void end() override;
 
 protected:
-  // Each is called for a rank by the thread that runs its slice. An exception of the first two ends the step.
+  // Each is called by the thread that runs a slice, most for a rank of it. An exception of `prepare`,
+  // `exchange` and `fetch` ends the step.
 
   /// Fills the slots that are arguments, and sets the addresses of all slots.
   virtual void prepare(const Frame::Cursor &cursor) = 0;
+  /// Whether the arguments are there, without which a rank cannot be prepared; asked again and again before
+  /// that.
+  virtual bool haveArgumentsCome() { return true; }
+  /// Does a pull or a push of a rank, once all that it waits for is done; asked again while it is pending.
+  /// Whoever makes it complete wakes the executor's workers.
+  virtual CommandState exchange(const Frame::Cursor &, uint32_t) {
+    assert(false && "only who gives what is outside runs such commands");
+    return CommandState::done;
+  }
   /// Begins to take the results, behind commands that have begun; for devices that run a step as a whole.
   virtual void fetch(const Frame::Cursor &) {}
   /// Takes the results, after all commands of the rank and its neighbours in the slice; not if the step was
@@ -56,7 +69,7 @@ private:
   bool runWhole(uint32_t worker);
   void recordWhole(uint32_t worker);
   void collectSlice(uint32_t worker);
-  bool awaitResults(uint32_t worker);
+  bool await(uint32_t worker, bool (Step::*isThere)(), const char *what);
   bool rest(uint32_t worker, uint32_t seen, Executor::Idling &idling);
   bool sweep(uint32_t worker);
   Frame::Lane *nextLane(Frame::Cursor &cursor) const;
@@ -66,6 +79,8 @@ private:
   bool hasRoom(const Frame::Cursor &cursor, Program::Message message, uint32_t &seen) const;
   bool haveRun(std::span<const uint32_t> others, PartCommand command, uint32_t &seen) const;
   CommandContext contextOf(uint32_t worker, const Frame::Cursor &cursor) const;
+  std::optional<CommandState> run(uint32_t worker, const Frame::Cursor &cursor, uint32_t command,
+                                  bool isPending);
   bool start(uint32_t worker, Frame::Cursor &cursor, Frame::Lane &lane);
   bool proceed(uint32_t worker, const Frame::Pending &pending);
   bool proceedAll(uint32_t worker);

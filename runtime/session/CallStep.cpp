@@ -1,6 +1,7 @@
 #include "runtime/session/CallStep.h"
 
 #include "runtime/Error.h"
+#include "runtime/plan/model/Outside.h"
 #include "runtime/session/BlockCopies.h"
 
 namespace epl::runtime {
@@ -19,6 +20,22 @@ void CallStep::begin() {
   } catch (const Error &error) {
     call->fail(std::string("messages: ") + error.what());
   }
+  try {
+    if (outside)
+      outside->begin();
+  } catch (const Error &error) {
+    call->fail(error.what());
+  }
+}
+
+/// A pull or a push of a rank.
+CommandState CallStep::exchange(const Frame::Cursor &cursor, uint32_t command) {
+  const plan::PlanT &plan = cursor.program.plan();
+  Slots::PartSlot slot{cursor.program.part(), uint32_t(outsideSlotOf(plan, *plan.commands[command]))};
+  if (isPulled(slot))
+    return outside->pull(slot, cursor.rank) ? CommandState::done : CommandState::pending;
+  outside->push(slot, cursor.rank, bindingOf(slot).host);
+  return CommandState::done;
 }
 
 /// Whether all processes pass the same. If not, the step fails.
@@ -32,6 +49,8 @@ bool CallStep::isAgreed() {
 }
 
 void CallStep::end() {
+  if (outside)
+    outside->end();
   std::string error = call->seal();
   if (!error.empty()) {
     for (size_t slot = 0; slot < bindings.size(); ++slot)
@@ -44,6 +63,7 @@ void CallStep::end() {
         new std::shared_ptr<const void>(binding.host.owner); // which messages may still touch
   }
   Step::end();
+  outside = nullptr;
   bindings.clear(); // what the caller has dropped meanwhile is freed by the end of the call
   call->finish();
 }
@@ -64,9 +84,9 @@ const SlotLayout &CallStep::layoutOf(Slots::PartSlot slot) const {
 /// Copies what has to be copied, and sets the addresses of the slots.
 void CallStep::prepare(const Frame::Cursor &cursor) {
   const plan::PlanT &plan = cursor.program.plan();
-  for (uint32_t slot = 0; slot < plan.slots.size() && plan.slots[slot]->role != plan::SlotRole::result;
-       ++slot)
-    fill(cursor, slot);
+  for (uint32_t slot = 0; slot < plan.slots.size() && !isResult(*plan.slots[slot]); ++slot)
+    if (setup.plan.step() || !isPulled({cursor.program.part(), slot})) // else its command fills it
+      fill(cursor, slot);
   for (auto [buffer, slot, offset] : setup.memory[cursor.program.part()].buffers()) {
     std::byte *begin = address(cursor, slot); // null where others own it
     cursor.mesh.addresses.set(cursor.rank, buffer, begin ? begin + offset : nullptr);
@@ -100,7 +120,7 @@ void CallStep::copyFromHost(Slots::PartSlot slot, uint32_t rank) const {
   if (!stage)
     return copyIn(*setup.plan.devices(), layoutOf(slot), rank, bindingOf(slot).host.data,
                   memory.scratch(slot.slot, rank));
-  if (!isSent) {
+  if (!isSent || isPulled(slot)) {
     stage->await();
     send(slot, rank);
   }
@@ -114,14 +134,15 @@ void CallStep::send(Slots::PartSlot slot, uint32_t rank) const {
   stage.send();
 }
 
-/// Calls body(slot, rank) for all tensors of the host that go to a device by a stage. The memory of other
-/// slots may be taken meanwhile.
+/// Calls body(slot, rank) for all tensors of the host that go to a device by a stage and are there before the
+/// step. The memory of other slots may be taken meanwhile.
 template <typename Body> void CallStep::forEachStage(Body body) const {
   for (uint32_t part = 0; part < setup.plan.numPrograms(); ++part) {
     const Program &program = setup.plan.program(part);
     for (uint32_t slot = 0; slot < program.plan().slots.size(); ++slot)
       for (uint32_t rank : program.ranks())
-        if (!bindingOf({part, slot}).storage && setup.memory[part].argumentStage(slot, rank))
+        if (!bindingOf({part, slot}).storage && !isPulled({part, slot}) &&
+            setup.memory[part].argumentStage(slot, rank))
           body(Slots::PartSlot{part, slot}, rank);
   }
 }
@@ -169,6 +190,8 @@ void CallStep::collect(const Frame::Cursor &cursor) {
   for (uint32_t index = 0; index < plan.slots.size(); ++index) {
     Slots::PartSlot slot{part, index};
     size_t whole = setup.slots.wholeSlot(slot);
+    if (plan.slots[index]->role == plan::SlotRole::pushed && setup.plan.step())
+      outside->push(slot, cursor.rank, bindings[whole].host);
     if (plan.slots[index]->role != plan::SlotRole::result || setup.slots.isKept(whole) ||
         !setup.slots.gives(slot, cursor.rank))
       continue;

@@ -5,6 +5,7 @@
 #include "runtime/executor/Step.h"
 #include "runtime/session/Agreement.h"
 #include "runtime/session/LocalPart.h"
+#include "runtime/session/OutsideTransfers.h"
 #include "runtime/session/ResultMessages.h"
 #include "runtime/session/SlotMemory.h"
 #include "runtime/session/State.h"
@@ -34,17 +35,22 @@ public:
   };
 
   /// `bindings` has one for each slot of the plan; those of results that update a state are empty, others
-  /// that stay in parts have storage. `said` is of each argument, if there are other processes.
+  /// that stay in parts have storage. `said` is of each argument, if there are other processes. `outside`:
+  /// null if nothing is pulled or pushed.
   CallStep(const Setup &setup, Frame &frame, Executor &executor, std::shared_ptr<Call> call,
-           std::vector<Binding> bindings, std::vector<Agreement::Said> said)
+           std::vector<Binding> bindings, std::vector<Agreement::Said> said,
+           std::unique_ptr<OutsideTransfers> outside)
       : Step(setup.plan, frame, executor, call->stop(), call->index()), setup(setup), call(std::move(call)),
-        bindings(std::move(bindings)), said(std::move(said)) {}
+        bindings(std::move(bindings)), said(std::move(said)), outside(std::move(outside)) {}
 
   void begin() override;
   bool prepareAhead() override;
   void end() override;
 
 private:
+  /// Devices that run a step as a whole begin with all that is pulled, and push at its end.
+  bool haveArgumentsCome() override { return !outside || !setup.plan.step() || outside->havePulled(); }
+  CommandState exchange(const Frame::Cursor &cursor, uint32_t command) override;
   void prepare(const Frame::Cursor &cursor) override;
   void fetch(const Frame::Cursor &cursor) override;
   void collect(const Frame::Cursor &cursor) override;
@@ -55,6 +61,9 @@ private:
   bool isAgreed();
   const Binding &bindingOf(Slots::PartSlot slot) const { return bindings[setup.slots.wholeSlot(slot)]; }
   bool isWritten(size_t slot) const;
+  bool isPulled(Slots::PartSlot slot) const {
+    return setup.plan.program(slot.part).plan().slots[slot.slot]->role == plan::SlotRole::pulled;
+  }
   const SlotLayout &layoutOf(Slots::PartSlot slot) const;
   void fill(const Frame::Cursor &cursor, uint32_t slot) const;
   template <typename Body> void forEachStage(Body body) const;
@@ -66,6 +75,7 @@ private:
   std::shared_ptr<Call> call;
   std::vector<Binding> bindings;
   std::vector<Agreement::Said> said;
+  std::unique_ptr<OutsideTransfers> outside;
   bool isSent = false; // what goes to the devices by stages
 };
 

@@ -1,6 +1,7 @@
 #include "runtime/session/Session.h"
 
 #include "runtime/Error.h"
+#include "runtime/plan/model/Outside.h"
 #include "runtime/session/OpenDevices.h"
 
 #include <algorithm>
@@ -58,7 +59,10 @@ Session::Session(const std::shared_ptr<const plan::PlanT> &plan, Backend backend
                  bool keepsResults, uint32_t maxThreads)
     : loaded(plan, backend, LocalRanks(*plan, backend.divide(*plan).ownDevices())),
       slots(loaded, keepsResults), executor(executor),
-      frame(loaded, countThreads(loaded, executor, maxThreads)) {
+      frame(loaded, countThreads(loaded, executor, maxThreads)), outsideSlots(loaded) {
+  if (outsideSlots.any() && backend.processes && backend.processes->numProcesses() > 1)
+    throw Error("the plan pulls or pushes values, expected devices of one process, found " +
+                std::to_string(backend.processes->numProcesses()) + " processes");
   for (uint32_t part = 0; part < loaded.numPrograms(); ++part)
     slotMemory.emplace_back(loaded, part, slots);
   std::optional<Processes> processes;
@@ -81,9 +85,10 @@ Session::~Session() {
     synchronize();
 }
 
-/// What keeps the caller's tensors alive.
-static std::vector<std::shared_ptr<const void>> ownersOf(const std::vector<Argument> &arguments) {
-  std::vector<std::shared_ptr<const void>> owners;
+/// What keeps the caller's tensors alive, and what is outside.
+static std::vector<std::shared_ptr<const void>> ownersOf(const std::vector<Argument> &arguments,
+                                                         const std::shared_ptr<Outside> &outside) {
+  std::vector<std::shared_ptr<const void>> owners{outside};
   for (const Argument &argument : arguments)
     if (const auto *tensor = std::get_if<HostTensor>(&argument))
       owners.push_back(tensor->owner);
@@ -93,10 +98,15 @@ static std::vector<std::shared_ptr<const void>> ownersOf(const std::vector<Argum
 }
 
 Outcome Session::call(const std::vector<Argument> &arguments, const std::vector<bool> &donate,
-                      const std::string &name, bool waits) {
+                      const std::string &name, bool waits, std::shared_ptr<Outside> outside) {
   releaseDone();
   if (!stopped.empty())
     throw Error(stopped);
+  if (outside && !outsideSlots.any())
+    throw Error(name + " pulls and pushes nothing, but was given what is outside");
+  if (!outside && outsideSlots.any())
+    throw Error(name + " pulls or pushes values, and was not given where: it is the step of a worker of "
+                       "parameter servers");
   std::vector<Use> uses = examine(arguments, donate);
   frame.allocate(loaded);
   auto call = std::make_shared<Call>(executor, callCount + 1, name);
@@ -105,11 +115,11 @@ Outcome Session::call(const std::vector<Argument> &arguments, const std::vector<
   for (size_t i = 0; i < arguments.size(); ++i)
     bindings.push_back(bind(i, arguments[i], uses[i], call));
   std::vector<Result> results = bindResults(bindings, call);
-  call->hold(ownersOf(arguments));
+  call->hold(ownersOf(arguments, outside));
   CallStep::Setup setup{loaded, slots, slotMemory, resultMessages.get(), agreement.get()};
-  executor.submit(
-      std::make_shared<CallStep>(setup, frame, executor, call, std::move(bindings), describe(arguments)),
-      waits);
+  executor.submit(std::make_shared<CallStep>(setup, frame, executor, call, std::move(bindings),
+                                             describe(arguments), makeTransfers(std::move(outside), call)),
+                  waits);
   calls.push_back(call);
   ++callCount;
   newest = call;
@@ -117,6 +127,25 @@ Outcome Session::call(const std::vector<Argument> &arguments, const std::vector<
     if (uses[i].donated)
       std::get<std::shared_ptr<StateBuffer>>(arguments[i])->donate(call);
   return {std::move(results), std::move(call)};
+}
+
+/// Null if nothing is pulled or pushed.
+std::unique_ptr<OutsideTransfers> Session::makeTransfers(std::shared_ptr<Outside> outside,
+                                                         const std::shared_ptr<Call> &call) {
+  if (!outside)
+    return nullptr;
+  OutsideTransfers::Setup setup{loaded, slots, slotMemory, outsideSlots, executor};
+  return std::make_unique<OutsideTransfers>(setup, std::move(outside), call);
+}
+
+/// What is pulled is given by nobody else.
+void Session::checkPulled(size_t index, const Argument &argument) const {
+  bool isPulled = slot(index).role == plan::SlotRole::pulled;
+  if (isPulled == std::holds_alternative<Pulled>(argument))
+    return;
+  if (isPulled)
+    throw Error("argument \"" + slot(index).name + "\" is pulled, expected no value for it");
+  throw Error("argument \"" + slot(index).name + "\" is not pulled, expected a value");
 }
 
 /// Checks all arguments and decides who is written in place: nothing is consumed before all are well.
@@ -129,6 +158,9 @@ std::vector<Session::Use> Session::examine(const std::vector<Argument> &argument
   std::vector<Use> uses(arguments.size());
   std::vector<const Storage *> memories; // of all states; one that stands twice is not consumed
   for (size_t i = 0; i < arguments.size(); ++i) {
+    checkPulled(i, arguments[i]);
+    if (std::holds_alternative<Pulled>(arguments[i]))
+      continue;
     if (const auto *part = std::get_if<LocalTensor>(&arguments[i])) {
       localPart(i, part->tensor.type);
       continue;
@@ -233,6 +265,11 @@ HostTensor Session::hostValue(size_t slot, const Argument &argument) const {
 Binding Session::bind(size_t index, const Argument &argument, const Use &use,
                       const std::shared_ptr<Call> &call) {
   Binding binding;
+  if (std::holds_alternative<Pulled>(argument)) {
+    provide(index);
+    binding.host = outsideSlots.tensors[index];
+    return binding;
+  }
   if (const auto *part = std::get_if<LocalTensor>(&argument)) {
     provide(index);
     binding.host = part->tensor;
@@ -284,7 +321,8 @@ std::vector<Result> Session::bindResults(std::vector<Binding> &bindings,
     }
     // The verifier has proved that the step writes every byte.
     binding.host = HostTensor::allocate(kinds[index]->type, Memory::Fill::none);
-    results.push_back(std::make_shared<HostResult>(slot(index).name, binding.host, call));
+    if (slot(index).role != plan::SlotRole::pushed)
+      results.push_back(std::make_shared<HostResult>(slot(index).name, binding.host, call));
   }
   return results;
 }

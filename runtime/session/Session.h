@@ -19,9 +19,12 @@ struct LocalTensor {
   HostTensor tensor;
 };
 
-/// An argument of a call: a tensor of the host, all of it or what this process reads, or a value that a call
-/// has made.
-using Argument = std::variant<HostTensor, LocalTensor, std::shared_ptr<StateBuffer>>;
+/// What stands for an argument that is pulled: its value comes from outside while the step runs.
+struct Pulled {};
+
+/// An argument of a call: a tensor of the host, all of it or what this process reads, a value that a call has
+/// made, or one that is pulled.
+using Argument = std::variant<HostTensor, LocalTensor, std::shared_ptr<StateBuffer>, Pulled>;
 
 /// A result that updates no state: a tensor of the host, written when the call has ended.
 class HostResult {
@@ -49,7 +52,8 @@ private:
 /// of the host.
 using Result = std::variant<std::shared_ptr<StateBuffer>, std::shared_ptr<HostResult>>;
 
-/// What a call gives at once: its results, not computed yet, in the order of the plan, and its handle.
+/// What a call gives at once: its results, not computed yet, in the order of the plan and without those that
+/// it pushes, and its handle.
 struct Outcome {
   std::vector<Result> results;
   std::shared_ptr<Call> call;
@@ -81,10 +85,11 @@ public:
   /// until the call has ended. A state argument that the plan updates and whose flag in `donate` is set is
   /// consumed: the step writes in place if nobody views it. Others are copied first, as is a value that
   /// stands in two arguments. `name` is for messages. `waits`: the calling thread waits for the call at once
-  /// (it must), and so may be left a slice of the step. Throws Error, with nothing consumed, if an argument
-  /// does not fit its slot, was donated before, or is lost.
+  /// (it must), and so may be left a slice of the step. `outside`: where a plan that pulls or pushes does so;
+  /// null for others. Throws Error, with nothing consumed, if an argument does not fit its slot, was donated
+  /// before, or is lost, or if what is outside is missing.
   Outcome call(const std::vector<Argument> &arguments, const std::vector<bool> &donate,
-               const std::string &name, bool waits = false);
+               const std::string &name, bool waits = false, std::shared_ptr<Outside> outside = nullptr);
 
   /// A copy of `tensor` on the devices, laid out for an argument slot: for the first value of a state, or for
   /// a constant that many calls use. Throws Error if it does not fit.
@@ -141,6 +146,9 @@ private:
   const plan::SlotT &slot(size_t index) const { return *plan().slots[index]; }
   bool fits(size_t slot, const Storage &storage) const;
   void checkType(size_t slot, const TensorType &type) const;
+  void checkPulled(size_t slot, const Argument &argument) const;
+  std::unique_ptr<OutsideTransfers> makeTransfers(std::shared_ptr<Outside> outside,
+                                                  const std::shared_ptr<Call> &call);
   const LocalPart &localPart(size_t slot, size_t dim);
   const LocalPart &localPart(size_t slot, const TensorType &type);
   std::shared_ptr<Storage> newStorage(size_t slot) const;
@@ -156,7 +164,8 @@ private:
   Slots slots;
   Executor &executor;
   Frame frame;
-  std::vector<SlotMemory> slotMemory;                          // of each part
+  std::vector<SlotMemory> slotMemory; // of each part
+  OutsideSlots outsideSlots;
   std::unique_ptr<ResultMessages> resultMessages;              // null if there is no other process
   std::unique_ptr<Agreement> agreement;                        // the same
   std::vector<std::shared_ptr<const StateBuffer::Kind>> kinds; // of the slots

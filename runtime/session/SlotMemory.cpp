@@ -1,6 +1,7 @@
 #include "runtime/session/SlotMemory.h"
 
 #include "runtime/plan/model/Access.h"
+#include "runtime/plan/model/Outside.h"
 
 namespace epl::runtime {
 
@@ -14,7 +15,7 @@ SlotMemory::SlotMemory(const LoadedPlan &plan, uint32_t part, const Slots &slots
   argumentStages.resize(memory.size());
   resultStages.resize(memory.size());
   for (uint32_t slot = 0; slot < own.slots.size(); ++slot)
-    if (own.slots[slot]->role == plan::SlotRole::result && !slots.isKept(slots.wholeSlot({part, slot})))
+    if (isResult(*own.slots[slot]) && !slots.isKept(slots.wholeSlot({part, slot})))
       provide(slot);
 }
 
@@ -32,7 +33,7 @@ void SlotMemory::allocate(uint32_t slot, uint32_t rank) {
     memory[index] = loaded.devices()->allocateInHost(device, size);
     return;
   }
-  if (held.role != plan::SlotRole::result)
+  if (!isResult(held))
     argumentStages[index] = loaded.devices()->stageArgument(device, size);
   else if (slots.gives({part, slot}, rank))
     resultStages[index] = loaded.devices()->stageResult(device, size);

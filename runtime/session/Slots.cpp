@@ -1,5 +1,6 @@
 #include "runtime/session/Slots.h"
 
+#include "runtime/plan/model/Outside.h"
 #include "runtime/plan/model/SharedStates.h"
 
 #include <algorithm>
@@ -8,8 +9,8 @@ namespace epl::runtime {
 
 Slots::Slots(const LoadedPlan &plan, bool keepsResults) : plan(plan), keepsResults(keepsResults) {
   const auto &slots = plan.plan().slots;
-  auto isResult = [](const auto &slot) { return slot->role == plan::SlotRole::result; };
-  updates.assign(size_t(std::ranges::find_if(slots, isResult) - slots.begin()), -1);
+  auto isBehind = [](const auto &slot) { return isResult(*slot); };
+  updates.assign(size_t(std::ranges::find_if(slots, isBehind) - slots.begin()), -1);
   for (size_t slot = updates.size(); slot < slots.size(); ++slot)
     if (slots[slot]->updates >= 0)
       updates[slots[slot]->updates] = int32_t(slot);
@@ -77,7 +78,7 @@ void Slots::layOut(uint32_t part) {
     const plan::SlotT &slot = *program.plan().slots[index];
     SlotLayout layout(program.plan(), slot, program.topology());
     bool isDirect = plan.devices()->usesHostMemory() && layout.isContiguous();
-    own.push_back({std::move(layout), isDirect, slot.role != plan::SlotRole::result});
+    own.push_back({std::move(layout), isDirect, !isResult(slot)});
     partSlots[wholeSlot({part, index})].push_back({part, index});
   }
 }

@@ -48,8 +48,11 @@ public:
     return kinds[wholeSlot(slot)]->pieces[pieceOf(slot)].gives[rank];
   }
   /// Whether what a call gives for a result stays in parts on the devices: a state, any result of a session
-  /// that keeps them, or what no process has all of. What the front end has added is for the host.
+  /// that keeps them, or what no process has all of. What the front end has added, and what is pushed, is for
+  /// the host.
   bool isKept(size_t slot) const {
+    if (plan.plan().slots[slot]->role == plan::SlotRole::pushed)
+      return false;
     return plan.plan().slots[slot]->updates >= 0 || (keepsResults && !plan.plan().slots[slot]->hidden) ||
            (plan.ranks().numDevices() < plan.plan().devices && !kinds[slot]->isReplicated());
   }

@@ -112,6 +112,12 @@ def servers(effort: Effort) -> Iterator[Row]:
         yield Row(what, found["seconds"]["table"], found["seconds"]["bare"], goal=1 / 0.5)
 
 
+def bare_exchanges(size: int, effort: Effort) -> list[float]:
+    """Seconds of bare exchanges of vectors of so many floats over gRPC; none where this is missing."""
+    found = (each for each in _over_grpc("servers", size, effort) if each["what"] == "push and pull")
+    return [second for each in found for second in each["seconds"]["bare"]]
+
+
 def streams(effort: Effort) -> Iterator[Row]:
     """What workers and servers exchange, beside a bare stream of gRPC that lands in tensors as well."""
     for found in _over_grpc("streams", effort, 64 * MIB):

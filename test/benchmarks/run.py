@@ -15,6 +15,7 @@ from pathlib import Path
 import gpu_compile
 import micro_batches
 import native
+import served_steps
 import several_processes
 import sharding
 import table
@@ -121,6 +122,7 @@ def groups() -> dict[str, Group]:
     result["executor"] = native.executor
     result["streams"] = native.streams
     result["servers"] = native.servers
+    result["served steps"] = served_steps.served_steps
     result["plan growth"] = native.growth
     result["call"] = call_overhead
     result["GPU calls"] = gpu_calls

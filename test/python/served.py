@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -395,6 +397,54 @@ def misuse() -> None:
             if wrong is params:
                 newer, moment, _ = step(new, moment, x)
     print(repr(new["b"])[:40], newer["b"].shape, float(newer["b"].sum()) is not None)
+
+
+def _events(path: Path) -> list[dict[str, Any]]:
+    """The commands of a timeline, by their begins."""
+    events = [event for event in json.loads(path.read_text())["traceEvents"] if event["ph"] == "X"]
+    return sorted((event for event in events if event["cat"] != "step"), key=lambda event: event["ts"])
+
+
+def overlap(folder: str) -> None:
+    """Worker 0 begins its second step, for which worker 1's first one is needed, when that has not begun."""
+    epl.init("cpu:1")
+
+    def loss_of(params: Any, x: Any) -> Any:
+        z = jnp.sin(x)  # of the batch alone
+        for name in sorted(params):
+            z = jnp.tanh(z @ params[name])
+        return jnp.mean(z)
+
+    def step(params: Any, x: Any) -> Any:
+        with epl.replicate():
+            loss, grads = jax.value_and_grad(loss_of)(params, x)
+        return jax.tree.map(lambda p, g: p - g / 4, params, grads), loss
+
+    served = epl.parallelize(step, state="params", batch="x", strategy=epl.ParameterServer())
+    x = integers(1)[:ROWS]
+    params: Any = {f"w{i}": np.eye(16, dtype=np.float32) for i in range(3)}
+    compiled = served.lower(params, x).compile()
+    called, timeline = Path(folder, "called"), Path(folder, f"{WORKER}.json")
+    if WORKER == 1:
+        while not called.exists():
+            time.sleep(0.01)
+        time.sleep(0.5)
+    params, _ = compiled(params, x)
+    if WORKER == 0:
+        called.touch()
+    with compiled.trace(timeline):
+        params, _ = compiled(params, x)
+    events = _events(timeline)
+    names = [event["name"] for event in events]
+    computed = [event for event in events if event["cat"] == "compute"]
+    pulls = [event for event in events if event["name"].startswith("pulled ")]
+    if WORKER == 0:
+        print("pulls", [event["name"] for event in pulls])
+        print("pushes", [name for name in names if name.startswith("pushed ")])
+        first = pulls[0]["ts"] + pulls[0]["dur"]
+        print("computed before a pull had come:", computed[0]["ts"] + computed[0]["dur"] < first)
+        pushed = next(number for number, name in enumerate(names) if name.startswith("pushed "))
+        print("pushed before the last command:", pushed < events.index(computed[-1]))
 
 
 if __name__ == "__main__":

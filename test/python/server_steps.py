@@ -13,6 +13,7 @@ import numpy as np
 
 from epl import runtime
 from epl.executable import Executable
+from epl.servers.job import DTYPES
 from steps import numbers
 
 COMPILE = Path(__file__).parents[2] / "build" / "bin" / "epl-compile"
@@ -109,16 +110,20 @@ class Servers:
 
     def _work(self, own: dict[int, Any], leaves: list[Any]) -> tuple[list[Any], list[Any]]:
         described = self.roles["worker"]
-        arguments = []
-        for entry in described["arguments"]:
+        arguments, pulled = [], {}
+        for slot, entry in enumerate(described["arguments"]):
             number = entry["argument"]
             if entry["kind"] == "pull":
-                arguments.append(self.fetch(number))
+                pulled[slot] = self.fetch(number)
             elif number < len(leaves):  # the others are what the step closes over
                 arguments.append(own[number] if entry["kind"] == "state" else leaves[number])
+        outside = runtime.module().OutsideTensors(self._worker.plan, pulled)
+        found = self._worker.run(arguments, donate=True, outside=outside)
         made: dict[str, list[Any]] = {"result": [], "state": [], "push": []}
-        for entry, value in zip(described["results"], self._worker(*arguments), strict=True):
-            made[entry["kind"]].append(np.array(value))
+        pushed = [value for _, value in sorted(outside.pushed.items())]
+        for entry, value in zip(described["results"], [*found, *pushed], strict=True):
+            typed = value.view(DTYPES[entry["type"]]) if entry["kind"] == "push" else value
+            made[entry["kind"]].append(np.array(typed))
         updated = [slot.updates for slot in self._worker.plan.slots if slot.updates >= 0]
         for slot, value in zip(updated, made["state"], strict=True):
             own[described["arguments"][slot]["argument"]] = value

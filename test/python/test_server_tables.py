@@ -61,7 +61,7 @@ class Cluster:
         return rows
 
     def push(self, ids: Any, gradients: Any, padding: int | None = None) -> None:
-        self.worker.push(self.step, [], [(0, [np.asarray(ids, np.int64)], [gradients], padding)])
+        self.worker.push_rows(self.step, [(0, [np.asarray(ids, np.int64)], [gradients], padding)])
         self.step += 1
 
 

@@ -138,6 +138,18 @@ def test_delay_is_compensated(tmp_path: Path) -> None:
     np.testing.assert_array_equal(np.asarray(apply(w, gradient, backup)[0]), np.float32([1, 0.5]))
 
 
+def test_a_step_overlaps_with_what_it_pulls_and_pushes(tmp_path: Path) -> None:
+    done = run(2, 2, "overlap", str(tmp_path))
+    assert done.returncode == 0, said(done)
+    lines = done.stdout
+    pulls = ["pulled params['w0']", "pulled params['w1']", "pulled params['w2']"]
+    assert f"pulls {pulls}" in lines, said(done)
+    pushes = [f"pushed for params['w{i}']" for i in (2, 1, 0)]
+    assert f"pushes {pushes}" in lines, said(done)
+    assert "computed before a pull had come: True" in lines, said(done)
+    assert "pushed before the last command: True" in lines, said(done)
+
+
 def test_a_process_alone_has_its_server_in_it() -> None:
     done = alone("train_exactly", "0")
     assert done.returncode == 0, said(done)

@@ -85,6 +85,10 @@ std::string kindText(const plan::PlanT &plan, const plan::CommandT &command) {
     return "send";
   case plan::Action::Receive:
     return "receive";
+  case plan::Action::Pull:
+    return "pull";
+  case plan::Action::Push:
+    return "push";
   case plan::Action::Launch:
   case plan::Action::Contract:
   case plan::Action::AttentionGradient:

@@ -125,11 +125,12 @@ private:
              std::to_string(summary.launches + summary.contractions) + " kernels, " +
              std::to_string(summary.collectives) + " collectives), " + flopsText(flops) + ", " +
              bytesText(bytes) + " read and written, arena " + bytesText(double(summary.arenaBytes)));
-    const std::pair<const char *, const char *> legend[] = {{"compute", "kernel"},
-                                                            {"product", "matrix product (library)"},
-                                                            {"collective", "collective"},
-                                                            {"copy", "copy"},
-                                                            {"transfer", "to or from another mesh"}};
+    const std::pair<const char *, const char *> legend[] = {
+        {"compute", "kernel"},
+        {"product", "matrix product (library)"},
+        {"collective", "collective"},
+        {"copy", "copy"},
+        {"transfer", "to or from another mesh, or outside"}};
     int x = kMargin;
     for (auto [kind, name] : legend) {
       out << "<g class=\"" << kind << "\"><rect class=\"box\" x=\"" << x

@@ -72,16 +72,24 @@ int32_t communicatorOf(const plan::PlanT &plan, const plan::CommandT &command) {
   return plan.lanes[command.lane]->communicator;
 }
 
-/// What a command moves between devices goes over axes or comes from a channel; empty for other commands.
+/// What a command moves goes over axes, comes from a channel or from outside, or goes there; empty for other
+/// commands.
 std::string routeOf(const plan::PlanT &plan, const plan::CommandT &command) {
   if (int32_t communicator = communicatorOf(plan, command); communicator >= 0)
     return "over " + join(plan.communicators[communicator]->axes, ", ");
+  if (command.action.AsPull())
+    return "from outside";
+  if (command.action.AsPush())
+    return "to outside";
   const plan::ReceiveT *receive = command.action.AsReceive();
   return receive ? "from channel " + std::to_string(receive->channel) : "";
 }
 
-/// The name of a collective without the scope that it stands in.
+/// The name of a collective without the scope that it stands in, or of a pull or a push without what it
+/// moves.
 std::string collectiveKind(const plan::CommandT &command) {
+  if (command.action.AsPull() || command.action.AsPush())
+    return command.action.AsPull() ? "pull" : "push";
   return command.name.substr(0, command.name.find(" in "));
 }
 

@@ -45,11 +45,12 @@ std::vector<CLI::Option *> addSimulationOptions(CLI::App &command, SimulationOpt
   command
       .add_option("--link", options.link,
                   "How many microseconds a message to another mesh takes, beside its send and its "
-                  "receive (default 0)")
+                  "receive, or the answer with what a step pulls (default 0)")
       ->check(CLI::NonNegativeNumber.description(""));
   command
-      .add_option("--link-gbps", options.linkGbps,
-                  "10^9 bytes a second of messages that a device gets (default: no limit)")
+      .add_option(
+          "--link-gbps", options.linkGbps,
+          "10^9 bytes a second of messages that a device gets, and of what it pulls (default: no limit)")
       ->check(isPositive());
   command
       .add_option("--lanes", options.lanes,
@@ -147,6 +148,8 @@ static std::string causeText(WaitFor wait) {
     return "messages from" + mesh;
   case WaitCause::room:
     return "room for messages to" + mesh;
+  case WaitCause::pull:
+    return "what is pulled";
   case WaitCause::collective:
     return "collectives";
   case WaitCause::copy:

@@ -3,6 +3,7 @@
 #include "Element.h"
 
 #include "runtime/Error.h"
+#include "runtime/plan/model/Outside.h"
 
 #include <cmath>
 #include <cstring>
@@ -47,7 +48,7 @@ void Comparison::add(size_t slot, int step, const HostTensor &found, const HostT
 bool Comparison::report(std::ostream &stream) const {
   bool good = true;
   for (size_t slot = 0; slot < plan.slots.size(); ++slot) {
-    if (plan.slots[slot]->role != plan::SlotRole::result)
+    if (!isResult(*plan.slots[slot]))
       continue;
     const Difference &worst = differences[slot];
     stream << "\"" << plan.slots[slot]->name << "\": ";

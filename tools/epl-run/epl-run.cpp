@@ -7,6 +7,7 @@
 #include "tools/Tool.h"
 
 #include "runtime/Error.h"
+#include "runtime/plan/model/Outside.h"
 #include "runtime/plan/model/Summary.h"
 #include "runtime/plan/verify/ReadVerified.h"
 #include "runtime/session/Session.h"
@@ -33,11 +34,18 @@ public:
       : plan(std::make_shared<plan::PlanT>(readPlan(path))),
         session(plan, devices.empty() ? devicesText(*plan) : devices), arguments(session.numArguments()) {}
 
-  void set(size_t slot, const HostTensor &value) { arguments[slot] = value; }
+  void set(size_t slot, const HostTensor &value) {
+    bool isPulled = plan->slots[slot]->role == plan::SlotRole::pulled;
+    arguments[slot] = isPulled ? Argument(Pulled()) : Argument(value);
+    if (isPulled)
+      pulled.insert_or_assign(uint32_t(slot), value);
+  }
 
-  /// Runs a step; its states are arguments of the next one. Gives the results, computed.
+  /// Runs a step; its states are arguments of the next one. Gives the results, computed, and what it pushes.
   std::vector<HostTensor> step() {
-    Outcome outcome = session.call(arguments, std::vector<bool>(arguments.size(), true), "step");
+    auto outside = hasOutside(*plan) ? std::make_shared<OutsideTensors>(pulled) : nullptr;
+    Outcome outcome =
+        session.call(arguments, std::vector<bool>(arguments.size(), true), "step", /*waits=*/false, outside);
     outcome.call->wait();
     std::vector<HostTensor> results;
     for (size_t i = 0; i < outcome.results.size(); ++i) {
@@ -49,6 +57,8 @@ public:
         results.push_back(std::get<std::shared_ptr<HostResult>>(outcome.results[i])->get());
       }
     }
+    for (size_t slot = arguments.size() + results.size(); slot < plan->slots.size(); ++slot)
+      results.push_back(outside->pushes().at(uint32_t(slot)));
     return results;
   }
 
@@ -57,6 +67,7 @@ public:
 
 private:
   std::vector<Argument> arguments;
+  std::map<uint32_t, HostTensor> pulled; // by slot
 };
 
 /// Prints the results that are one number: a loss, an accuracy.

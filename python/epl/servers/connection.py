@@ -9,10 +9,11 @@ calls of all steps that share the parameters.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from epl import runtime
@@ -31,6 +32,10 @@ RowsRequest = tuple[str, Any, bool, int | None]
 """Of a table: its name, ids, whether they get rows, and the id that stands for none."""
 RowsPush = tuple[str, list[Any], list[Any], int | None]
 """Of a table: its name, the ids of each lookup, the gradients of these, and the id that stands for none."""
+Pulled = Mapping[int, tuple[int, int]]
+"""By slot of a plan, places as in `Job.sources`."""
+Pushed = Mapping[int, Sequence[tuple[int, int]]]
+"""By slot, the parameters whose updates read the value, each with which of its pushes it is."""
 
 
 class Connection:
@@ -93,19 +98,51 @@ class Connection:
         found: Sequence[Any] = guarded(self._worker.pull_rows, self.step, numbered)
         return found
 
-    def push(self, pushes: Sequence[Sequence[Any]], rows: Sequence[RowsPush] = ()) -> None:
-        """Hands over what this step pushes for each parameter and each table, and goes on to the next.
+    def push(self, pushes: Sequence[Sequence[Any]]) -> None:
+        """Hands over what this step pushes for each parameter, and goes on to the next.
 
         Errors as in `pull`.
         """
-        numbered = [(self._number(table), *rest) for table, *rest in rows]
-        tables = [numbered] if numbered else []
-        guarded(self._worker.push, self.step, [list(each) for each in pushes], *tables)
+        guarded(self._worker.push, self.step, [list(each) for each in pushes])
         self.step += 1
 
     def _number(self, table: str) -> int:
         """Of a table of the job."""
         return list(self.job.tables).index(table)
+
+    @contextlib.contextmanager
+    def exchanging(self, plan: Any, pulled: Pulled, pushed: Pushed) -> Iterator[Any]:
+        """What a plan that runs in the block exchanges with the servers, as the runtime's `Outside`.
+
+        Goes on to the next step if it has pushed all. One that has pushed some, and fails, is this
+        worker's last.
+
+        Args:
+          pulled, pushed: of the plan's slots with such a role what each is.
+
+        Errors as in `pull`.
+        """
+        self._check_open()
+        guarded(self._worker.await_room)
+        outside = guarded(self._worker.outside, plan, self.step, pulled, pushed)
+        self._lacks_rows = bool(self.job.tables)
+        try:
+            yield outside
+        except BaseException as error:
+            guarded(self._worker.check)  # this says more, if it is why the step has failed
+            if outside.num_pushed and not self._has_pushed_all(outside):
+                self._worker.fail(f"step {self.step} has failed when it had pushed some gradients: {error}")
+            raise
+        finally:
+            self.step += self._has_pushed_all(outside)
+
+    def _has_pushed_all(self, outside: Any) -> bool:
+        return bool(outside.has_pushed_all) and not self._lacks_rows
+
+    def push_rows(self, rows: Sequence[RowsPush]) -> None:
+        """Hands over what the step pushes for tables, within `exchanging`. Errors as in `pull`."""
+        guarded(self._worker.push_rows, self.step, [(self._number(table), *rest) for table, *rest in rows])
+        self._lacks_rows = False
 
     @property
     def is_pushed(self) -> bool:

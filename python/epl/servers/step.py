@@ -3,7 +3,7 @@
 The compiler deals a lowered step out:
 
     who has what (job.py)  ->  blocks on servers, and the plans that update them
-    the worker's plan      ->  each call: pull parameters, run, push gradients
+    the worker's plan      ->  each call: pulls parameters and pushes gradients while it runs
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-import jax
 import numpy as np
 
 from epl.array import Array
@@ -27,7 +26,7 @@ from epl.servers import compiling, geo
 from epl.servers.buffers import FetchedBuffer, ServedBuffer
 from epl.servers.connection import Connection, connect
 from epl.servers.evaluation import EvaluationStep
-from epl.servers.job import DTYPES, PARAMETER, Job, pushes_of
+from epl.servers.job import PARAMETER, Job, pushes_of
 from epl.servers.rows import Rows
 from epl.servers.sharing import Plans, agreed_level, compile_for_all
 from epl.servers.strategy import ParameterServer, role_of
@@ -134,6 +133,7 @@ class ServedStep(Compiled):
         self._job, self._roles, self._role = served.job, served.roles, served.role
         self._rows = Rows(lowered, lowered.tables) if lowered.tables else None
         first = len(lowered.arguments) + (self._rows.count if self._rows else 0)
+        self._is_compensated = lowered.strategy.mode == "dc_asgd"
         worker = self._roles["worker"]
         numbers = [argument["argument"] for argument in worker["arguments"]]
         Executable.__init__(
@@ -142,19 +142,23 @@ class ServedStep(Compiled):
             lowered.devices,
             lowered.signature.name,
             [lowered.program.hidden[number - first] for number in numbers if number >= first],
-            [self._kind(lowered, result) for result in worker["results"]],
+            [self._kind(lowered, result) for result in worker["results"] if result["kind"] != "push"],
             max_threads=lowered.max_threads,
         )
         self.lowered = lowered
         self._reports = tuple(lowered.program.reports)
         self._first_hidden = first
         self._taken = [number for number in numbers if number < first]
+        held = served.job.held
+        self._pulled = {
+            slot: (held[number].parameter, held[number].state)
+            for slot, number in enumerate(self._taken)
+            if number in held
+        }
 
     @staticmethod
     def _kind(lowered: ServedLowered, result: Any) -> Any:
-        """Of a result of the worker's plan."""
-        if result["kind"] == "push":
-            return jax.ShapeDtypeStruct(tuple(result["shape"]), np.dtype(DTYPES[result["type"]]))
+        """Of a result of the worker's plan that is not pushed."""
         tables = lowered.tables
         gradients = [tables.lookups[i].kind for i in tables.pushed] if tables else []
         reported = [kind for report in lowered.program.reports for kind in report.kinds]
@@ -176,28 +180,40 @@ class ServedStep(Compiled):
         first = functools.partial(self._first, leaves)
         connection = connect(self._job, self._role, lambda: self._job.first_values(first))
         self._check_served(leaves, connection)
-        arguments = self._arguments(leaves, ids, connection)
-        donates = self.lowered.donate if donate is None else donate
-        try:
-            found = self.run(arguments, donate=donates, **options)
-        except StepError as error:
-            error.results = self.lowered.out_tree.unflatten(self._returned_of(error.results, ids, connection))
-            raise
-        return self._returned_of(found, ids, connection)
-
-    def _arguments(self, leaves: list[Any], ids: list[Ids], connection: Connection) -> list[Any]:
-        """What the worker's plan is given: of states on servers their values for this step, and rows."""
-        held = self._job.held
         if self._rows:
             leaves = [*leaves, *connection.pull_rows(self._rows.requests(ids))]
-        pulled = connection.pull()
-        states = [number for number in self._taken if number in held and held[number].state != PARAMETER]
-        fetched = connection.fetch([(held[number].parameter, held[number].state) for number in states])
-        found = dict(zip(states, fetched, strict=True))
-        for number in self._taken:
-            if number not in found:
-                found[number] = pulled[held[number].parameter] if number in held else leaves[number]
-        return [found[number] for number in self._taken]
+        arguments = [leaves[number] for number in self._taken if number not in self._job.held]
+        donates = self.lowered.donate if donate is None else donate
+        if self._wants_others:
+            connection.pull()
+        try:
+            with connection.exchanging(self.plan, self._pulled, self._pushed) as outside:
+                try:
+                    found = self.run(arguments, donate=donates, outside=outside, **options)
+                except StepError as error:
+                    self._push_rows(error.results, ids, connection)
+                    raise
+                self._push_rows(found, ids, connection)
+        except StepError as error:
+            error.results = self.lowered.out_tree.unflatten(self._returned_of(error.results, connection))
+            raise
+        return self._returned_of(found, connection)
+
+    @cached_property
+    def _pushed(self) -> dict[int, list[tuple[int, int]]]:
+        """Who gets what the plan pushes, by slot."""
+        slots = [number for number, slot in enumerate(self.plan.slots) if slot.role == "pushed"]
+        pushed: dict[int, list[tuple[int, int]]] = {slot: [] for slot in slots}
+        for parameter, group in enumerate(self._roles["groups"]):
+            for index, each in enumerate(pushes_of(group)):
+                pushed[slots[each["push"]]].append((parameter, index))
+        return pushed
+
+    @cached_property
+    def _wants_others(self) -> bool:
+        """Whether servers compensate a gradient by a parameter that its worker's plan does not read."""
+        parameters = {(number, PARAMETER) for number in range(len(self._roles["groups"]))}
+        return self._is_compensated and not parameters <= set(self._pulled.values())
 
     def _first(self, leaves: list[Any], number: int) -> np.ndarray[Any, Any]:
         """The first value of an argument of the step."""
@@ -221,26 +237,24 @@ class ServedStep(Compiled):
                     f"before has returned, found {type(leaf).__name__}"
                 )
 
-    def _returned_of(self, found: list[Any], ids: list[Ids], connection: Connection) -> list[Any]:
-        """Pushes the gradients; the leaves that the step returns."""
+    def _found(self, values: list[Any]) -> dict[int, Any]:
+        """What the plan has given, by the step's results: behind those, gradients of lookups."""
         results = [self._roles["worker"]["results"][number] for number in self._shown]
-        pushed: list[Any] = []
-        returned: dict[int, Any] = {}
-        for result, value in zip(results, found, strict=True):
-            if result["kind"] == "push":
-                pushed.append(np.asarray(value))
-            else:
-                returned[result["result"]] = value
-        groups, count = self._roles["groups"], len(self.lowered.out_leaves)
-        gradients = [returned[number] for number in sorted(returned) if number >= count]
-        connection.push(
-            [[pushed[each["push"]] for each in pushes_of(group)] for group in groups],
-            self._rows.pushes(ids, gradients) if self._rows else (),
-        )
+        return {result["result"]: value for result, value in zip(results, values, strict=True)}
+
+    def _push_rows(self, values: list[Any], ids: list[Ids], connection: Connection) -> None:
+        if self._rows:
+            found, count = self._found(values), len(self.lowered.out_leaves)
+            gradients = [found[number] for number in sorted(found) if number >= count]
+            connection.push_rows(self._rows.pushes(ids, gradients))
+
+    def _returned_of(self, values: list[Any], connection: Connection) -> list[Any]:
+        """The leaves that the step returns."""
+        returned = self._found(values)
         for number, update in enumerate(self.lowered.results):
             if number not in returned:
                 returned[number] = self._served(update, number, connection)
-        return [returned[number] for number in range(count)]
+        return [returned[number] for number in range(len(self.lowered.out_leaves))]
 
     def _served(self, update: Any, number: int, connection: Connection) -> Array:
         """A state that servers hold, as this step has left it."""

@@ -3,12 +3,14 @@
 #include "runtime/plan/build/Edges.h"
 #include "runtime/plan/build/Memory.h"
 #include "runtime/plan/build/Offload.h"
+#include "runtime/plan/build/Outside.h"
 #include "runtime/plan/build/Results.h"
 #include "runtime/plan/format/Error.h"
 #include "runtime/plan/format/Writer.h"
 #include "runtime/plan/model/Access.h"
 #include "runtime/plan/model/Mesh.h"
 #include "runtime/plan/model/Origins.h"
+#include "runtime/plan/model/Outside.h"
 #include "runtime/plan/model/Summary.h"
 #include "runtime/plan/model/Units.h"
 #include "runtime/plan/verify/Verifier.h"
@@ -91,7 +93,7 @@ uint32_t Builder::addSlot(plan::SlotT slot) {
 
 uint32_t Builder::slotBuffer(uint32_t slot) const {
   auto found = slotBuffers.find(slot);
-  if (found == slotBuffers.end() || plan.slots[slot]->role == plan::SlotRole::result)
+  if (found == slotBuffers.end() || isResult(*plan.slots[slot]))
     throw PlanError("slot " + std::to_string(slot) + " is no argument of the plan");
   return found->second;
 }
@@ -99,7 +101,7 @@ uint32_t Builder::slotBuffer(uint32_t slot) const {
 bool Builder::isArgument(uint32_t buffer) const { return plan.buffers.at(rootOf(plan, buffer))->slot >= 0; }
 
 void Builder::setResult(uint32_t slot, uint32_t buffer) {
-  if (slot >= plan.slots.size() || plan.slots[slot]->role != plan::SlotRole::result)
+  if (slot >= plan.slots.size() || !isResult(*plan.slots[slot]))
     throw PlanError("slot " + std::to_string(slot) + " is no result of the plan");
   if (buffer >= plan.buffers.size())
     throw PlanError("result \"" + plan.slots[slot]->name + "\" is buffer " + std::to_string(buffer) +
@@ -312,7 +314,8 @@ plan::PlanT Builder::finish() {
   if (offloads)
     offloadStates(plan, slotBuffers, results, offloadsResults);
   bindResults(plan, slotBuffers, results);
-  if (offloads && isSequential)
+  bool isMoved = addOutside(plan);
+  if ((offloads || isMoved) && isSequential)
     chainCommands(plan);
   fillLanes(plan);
   requireTables(plan);

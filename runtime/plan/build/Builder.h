@@ -2,8 +2,9 @@
 //
 // The caller states what is computed: slots, buffers, kernels, and commands in program order, each
 // meaning what it means when all commands of all ranks run one after another. `finish` does the rest: it
-// puts results into their slots, derives the waits that keep that meaning when lanes and ranks run freely
-// (Edges.h), lays out the arena (Memory.h) and proves the outcome (Verifier.h).
+// puts results into their slots, has pulled arguments come and pushed results go (Outside.h), derives the
+// waits that keep that meaning when lanes and ranks run freely (Edges.h), lays out the arena (Memory.h) and
+// proves the outcome (Verifier.h).
 
 #ifndef EPL_RUNTIME_PLAN_BUILD_BUILDER_H
 #define EPL_RUNTIME_PLAN_BUILD_BUILDER_H
@@ -44,6 +45,8 @@ public:
   uint32_t slotBuffer(uint32_t slot) const;
   /// Whether a buffer, or that which it is a view of, is an argument's.
   bool isArgument(uint32_t buffer) const;
+  // A pulled argument is there before its readers, a pushed result is handed over behind what makes it; the
+  // commands that do so are added by finish.
   /// Says that the value of the result `slot` is what `buffer` holds at the end of the program: a buffer of
   /// addBuffer or of any argument. Needed once for every result slot.
   void setResult(uint32_t slot, uint32_t buffer);

@@ -50,6 +50,10 @@ void forEachBuffer(plan::CommandT &command, const std::function<void(uint32_t &)
     visit(send->source);
   if (plan::ReceiveT *receive = action.AsReceive())
     visit(receive->target);
+  if (plan::PullT *pull = action.AsPull())
+    visit(pull->target);
+  if (plan::PushT *push = action.AsPush())
+    visit(push->source);
   for (plan::Guard &guard : command.guards) {
     uint32_t buffer = guard.buffer();
     visit(buffer);

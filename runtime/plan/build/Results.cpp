@@ -3,6 +3,7 @@
 #include "runtime/plan/build/CommandEdits.h"
 #include "runtime/plan/format/Error.h"
 #include "runtime/plan/model/Access.h"
+#include "runtime/plan/model/Outside.h"
 
 #include <algorithm>
 #include <numeric>
@@ -28,7 +29,7 @@ public:
 
   void run() {
     for (uint32_t slot = 0; slot < plan.slots.size(); ++slot)
-      if (plan.slots[slot]->role == plan::SlotRole::result)
+      if (epl::runtime::isResult(*plan.slots[slot]))
         requireValue(slot);
     saveArguments();
     findLifetimes();

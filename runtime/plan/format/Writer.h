@@ -13,7 +13,7 @@
 namespace epl::runtime {
 
 /// The version of the schema that this library writes and reads.
-inline constexpr uint32_t planVersion = 21;
+inline constexpr uint32_t planVersion = 22;
 
 /// The bytes of a plan file. Equal plans give equal bytes.
 std::vector<uint8_t> serializePlan(const plan::PlanT &plan);

@@ -249,6 +249,10 @@ static std::vector<Access> actionAccesses(const plan::PlanT &plan, const Mesh &m
     return {wholeAccess(receive.target, true,
                         tensorBytes(receive.type, partShape(plan, receive.shape, receive.sharding)))};
   }
+  case plan::Action::Pull:
+    return {wholeAccess(action.AsPull()->target, true, plan.buffers[action.AsPull()->target]->size)};
+  case plan::Action::Push:
+    return {wholeAccess(action.AsPush()->source, false, plan.buffers[action.AsPush()->source]->size)};
   case plan::Action::NONE:
     break;
   }

@@ -4,6 +4,7 @@
 // Every write of every command goes to the executing rank's own memory; only collectives touch the memory of
 // other ranks, and they only read it. The rest of the library leans on this. What a part of a plan sends to
 // another is in memory of the channel, which no other command touches: here a send reads, a receive writes.
+// So do a push and a pull.
 
 #ifndef EPL_RUNTIME_PLAN_MODEL_ACCESS_H
 #define EPL_RUNTIME_PLAN_MODEL_ACCESS_H

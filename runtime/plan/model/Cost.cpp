@@ -21,6 +21,8 @@ CommandKind kindOf(const plan::CommandT &command) {
     return CommandKind::copy;
   case plan::Action::Send:
   case plan::Action::Receive:
+  case plan::Action::Pull:
+  case plan::Action::Push:
     return CommandKind::transfer;
   case plan::Action::Launch:
   case plan::Action::Contract:
@@ -165,6 +167,13 @@ static Cost costOfAction(const plan::PlanT &plan, const Mesh &mesh, const plan::
     uint64_t part = plan.buffers[receive->target]->size;
     return {.bytes = 2 * part, .payload = part, .received = part};
   }
+  // Whoever is outside writes where the argument is, and reads where the result is.
+  if (const auto *pull = action.AsPull()) {
+    uint64_t part = plan.buffers[pull->target]->size;
+    return {.payload = part, .received = part};
+  }
+  if (const auto *push = action.AsPush())
+    return {.payload = plan.buffers[push->source]->size};
   return {};
 }
 

@@ -306,6 +306,10 @@ private:
       dumpTransfer("send b", send->source, " to", *send);
     else if (const plan::ReceiveT *receive = action.AsReceive())
       dumpTransfer("receive b", receive->target, " from", *receive);
+    else if (const plan::PullT *pull = action.AsPull())
+      out << "pull b" << pull->target;
+    else if (const plan::PushT *push = action.AsPush())
+      out << "push b" << push->source;
     else
       out << "nothing";
   }

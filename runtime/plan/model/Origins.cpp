@@ -2,6 +2,7 @@
 
 #include "runtime/plan/model/CaseMap.h"
 #include "runtime/plan/model/Names.h"
+#include "runtime/plan/model/Outside.h"
 
 #include <algorithm>
 #include <cassert>
@@ -55,7 +56,7 @@ private:
   using Memory = CaseMap<std::optional<Writer>>;
 
   std::optional<Writer> writerBefore(const plan::BufferT &buffer) const {
-    if (buffer.slot < 0 || plan.slots[size_t(buffer.slot)]->role == plan::SlotRole::result)
+    if (buffer.slot < 0 || !isGiven(*plan.slots[size_t(buffer.slot)]))
       return std::nullopt;
     return Writer{-1, uint32_t(buffer.slot)};
   }
@@ -85,7 +86,7 @@ private:
     for (uint32_t slot = 0; slot < plan.slots.size(); ++slot) {
       const plan::SlotT &result = *plan.slots[slot];
       auto found = storage.find(result.updates >= 0 ? result.updates : int32_t(slot));
-      bool isHere = result.role == plan::SlotRole::result && found != storage.end();
+      bool isHere = isResult(result) && found != storage.end();
       plan.slots[slot]->origins = isHere ? writersOf(found->second) : std::vector<plan::Origin>();
     }
   }

@@ -31,7 +31,7 @@ static void addMesh(const plan::PlanT &plan, Summary &summary) {
     summary.contractions += action == plan::Action::Contract;
     // An all-reduce is counted by its first half.
     summary.collectives += kindOf(*command) == CommandKind::collective && action != plan::Action::GatherParts;
-    summary.transfers += action == plan::Action::Receive;
+    summary.transfers += action == plan::Action::Receive || action == plan::Action::Pull;
   }
   summary.arenaBytes = std::max(summary.arenaBytes, plan.arena_size);
   for (uint32_t rank = 0; rank < mesh.devices(); ++rank) {

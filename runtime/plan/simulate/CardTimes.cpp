@@ -188,6 +188,10 @@ private:
   }
 
   void setLink(Work &work, const plan::CommandT &command, const Cost &cost, bool isRemote) const {
+    if (command.action.AsPull() || command.action.AsPush()) { // copied beside the step, as batches are
+      work = {.launches = 0};
+      return;
+    }
     if (isOfHostMemory(command)) {
       uint64_t bytes = cost.bytes / 2; // which it reads on one side and writes on the other
       work.memory /= 2;

@@ -17,12 +17,23 @@ constexpr double never = std::numeric_limits<double>::infinity();
 
 /// A part, as one machine.
 struct Machine {
-  explicit Machine(const plan::PlanT &plan)
+  Machine(const plan::PlanT &plan, const MessageLink &link)
       : plan(plan), mesh(plan), heads(plan.lanes.size()), ends(plan.commands.size(), never) {
+    addArrivals(link);
     for (bool computes : {false, true})
       for (uint32_t lane = 0; lane < plan.lanes.size(); ++lane)
         if ((plan.lanes[lane]->kind == plan::LaneKind::compute) == computes)
           (computes ? computing : communicating).push_back(lane);
+  }
+
+  /// What is pulled follows what was asked for before it.
+  void addArrivals(const MessageLink &link) {
+    double bytes = 0;
+    for (uint32_t command = 0; command < plan.commands.size(); ++command)
+      if (plan.commands[command]->action.AsPull()) {
+        bytes += double(costOf(plan, mesh, *plan.commands[command]).received);
+        arrivals[command] = link.nanoseconds + bytes / link.gbps;
+      }
   }
 
   bool hasHead(uint32_t lane) const { return heads[lane] < plan.lanes[lane]->commands.size(); }
@@ -35,6 +46,7 @@ struct Machine {
   std::vector<size_t> heads;                      // of each lane, in its list
   uint32_t next = 0;                              // the first command in program order that has not begun
   std::vector<double> ends;                       // of commands that have begun
+  std::map<uint32_t, double> arrivals;            // when what a pull waits for is there
   MeshRun run;
 };
 
@@ -50,7 +62,7 @@ public:
   Simulator(const plan::PlanT &plan, const Assumptions &assumptions)
       : assumptions(assumptions), channels(channelsOf(plan)) {
     for (const plan::PlanT *part : meshPlansOf(plan))
-      machines.emplace_back(*part);
+      machines.emplace_back(*part, assumptions.link);
     for (uint32_t part = 0; part < machines.size(); ++part) {
       Machine &machine = machines[part];
       machine.run.commands.resize(machine.plan.commands.size());
@@ -63,6 +75,9 @@ public:
 
   PlanRun run() {
     events.push(0);
+    for (const Machine &machine : machines)
+      for (auto [command, time] : machine.arrivals)
+        events.push(time);
     while (!events.empty()) {
       now = events.top();
       while (!events.empty() && events.top() == now)
@@ -153,7 +168,8 @@ private:
   double readyAt(uint32_t part, uint32_t index) const {
     const Machine &machine = machines[part];
     const plan::CommandT &command = *machine.plan.commands[index];
-    double time = 0;
+    auto pulled = machine.arrivals.find(index);
+    double time = pulled == machine.arrivals.end() ? 0 : pulled->second;
     for (const plan::Wait &wait : command.waits)
       time = std::max(time, machine.ends[wait.command()]);
     if (const plan::ReceiveT *receive = command.action.AsReceive())
@@ -179,6 +195,8 @@ private:
       return {WaitCause::message, channels[receive->channel][receive->message].send.part};
     if (const plan::SendT *send = cause->action.AsSend())
       return {WaitCause::room, channels[send->channel][send->message].receive.part};
+    if (cause->action.AsPull())
+      return {WaitCause::pull, 0};
     return {kindOf(*cause) == CommandKind::collective ? WaitCause::collective : WaitCause::copy, 0};
   }
 

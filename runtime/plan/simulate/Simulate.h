@@ -4,7 +4,8 @@
 // of units alone. What a step takes is also a matter of what is done once, of memory that messages wait for,
 // and of units that send before their end. Method: the plan's commands are run in time, event by event, by
 // the rules of the executor (runtime/executor/Step.cpp): lanes in order, waits, a receive behind its send, a
-// send behind the receive of the message in whose place it comes. All ranks of a part do the same, so that a
+// send behind the receive of the message in whose place it comes. What is pulled comes over the link in the
+// order in which it is asked for, from the begin of the step on. All ranks of a part do the same, so that a
 // part is one machine, and a wait for all members is one for itself.
 //
 // Assumptions: each device has a core and bandwidth of its own; all guarded commands run; a command starts
@@ -23,7 +24,8 @@
 
 namespace epl::runtime {
 
-/// How messages get from one mesh to another, beside what the commands that send and receive them take.
+/// How messages get from one mesh to another, beside what the commands that send and receive them take; and
+/// how a mesh gets what it pulls.
 struct MessageLink {
   double nanoseconds = 0;                                // of a message, however small
   double gbps = std::numeric_limits<double>::infinity(); // 10^9 bytes a second that a device receives
@@ -45,9 +47,9 @@ struct CommandSpan {
   double begin = 0, end = 0;
 };
 
-/// What a mesh waits for: what another mesh sends, room for what it sends to that, its own collectives, its
-/// copies, and at last the end of the step on other meshes.
-enum class WaitCause : uint8_t { message, room, collective, copy, end };
+/// What a mesh waits for: what another mesh sends, room for what it sends to that, what it pulls, its own
+/// collectives, its copies, and at last the end of the step on other meshes.
+enum class WaitCause : uint8_t { message, room, pull, collective, copy, end };
 
 struct WaitFor {
   WaitCause cause;

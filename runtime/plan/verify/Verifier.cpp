@@ -25,7 +25,7 @@ std::vector<std::string> verifyTables(const plan::PlanT &plan) {
 }
 
 std::vector<std::string> verifyPart(const plan::PlanT &part) {
-  return runStages(part, {checkTables, checkCommands, checkHalves, checkHostSlots, checkLayout,
+  return runStages(part, {checkTables, checkCommands, checkHalves, checkHostSlots, checkOutside, checkLayout,
                           checkAttention, checkUnits, checkBranches, checkOwners, proveMemory});
 }
 

@@ -6,6 +6,7 @@
 #include "runtime/plan/model/AttentionGradient.h"
 #include "runtime/plan/model/Blocks.h"
 #include "runtime/plan/model/Names.h"
+#include "runtime/plan/model/Outside.h"
 #include "runtime/plan/model/Strides.h"
 
 #include <algorithm>
@@ -19,7 +20,7 @@ public:
   Commands(const plan::PlanT &plan, Report &report) : plan(plan), report(report), mesh(plan) {
     writable.resize(plan.slots.size());
     for (size_t slot = 0; slot < plan.slots.size(); ++slot)
-      if (plan.slots[slot]->role == plan::SlotRole::result)
+      if (isResult(*plan.slots[slot]))
         writable[plan.slots[slot]->updates >= 0 ? size_t(plan.slots[slot]->updates) : slot] = true;
   }
 
@@ -77,6 +78,10 @@ private:
       return checkTransfer(command, plan::LaneKind::copy_out, *send, send->source);
     if (const plan::ReceiveT *receive = action.AsReceive())
       return checkTransfer(command, plan::LaneKind::copy_in, *receive, receive->target);
+    if (const plan::PullT *pull = action.AsPull())
+      return void(requireBuffer(pull->target)); // of which slot it is a later stage checks
+    if (const plan::PushT *push = action.AsPush())
+      return void(requireBuffer(push->source));
     checkGatherBlocks(command, *action.AsGatherBlocks());
   }
 
@@ -377,7 +382,7 @@ private:
     int32_t slot = plan.buffers[access.root]->slot;
     if (slot < 0)
       return;
-    if (access.write && !writable[size_t(slot)])
+    if (access.write && !writable[size_t(slot)] && !plan.commands[index]->action.AsPull())
       fail(" writes slot ", slotName(plan, uint32_t(slot)), ", which no result updates");
     for (const RankTest &test : ownersOf(*plan.slots[size_t(slot)]))
       if (std::ranges::find(access.ranks, test) == access.ranks.end())

@@ -36,6 +36,7 @@
 #include "runtime/plan/model/Names.h"
 #include "runtime/plan/model/Order.h"
 #include "runtime/plan/model/Origins.h"
+#include "runtime/plan/model/Outside.h"
 
 #include <algorithm>
 #include <set>
@@ -73,8 +74,7 @@ public:
       : plan(plan), addresses(addresses), order(Order::of(plan)), origins(origins), report(report),
         cuts(mesh), memory(cuts, addresses.size()) {
     for (uint32_t buffer = 0; buffer < plan.buffers.size(); ++buffer)
-      if (int32_t slot = plan.buffers[buffer]->slot;
-          slot >= 0 && plan.slots[size_t(slot)]->role != plan::SlotRole::result)
+      if (int32_t slot = plan.buffers[buffer]->slot; slot >= 0 && isGiven(*plan.slots[size_t(slot)]))
         memory.assign(addresses.all(buffer), holdersOf(uint32_t(slot)), {Writer{-1, uint32_t(slot)}, buffer});
   }
 
@@ -188,7 +188,7 @@ private:
   void checkResults() {
     for (uint32_t slot = 0; slot < plan.slots.size(); ++slot) {
       const plan::SlotT &result = *plan.slots[slot];
-      if (result.role != plan::SlotRole::result)
+      if (!isResult(result))
         continue;
       if (auto buffer = addresses.bufferOf(result.updates >= 0 ? uint32_t(result.updates) : slot))
         checkResult(slot, *buffer);

@@ -32,6 +32,9 @@ void checkHalves(const plan::PlanT &plan, Report &report);
 /// What touches slots in memory of the host: copies on lanes for these, and nothing else.
 void checkHostSlots(const plan::PlanT &plan, Report &report);
 
+/// What comes from outside and goes there: one command for each such slot, on lanes for these.
+void checkOutside(const plan::PlanT &plan, Report &report);
+
 /// Where buffers lie, and that waits name earlier commands.
 void checkLayout(const plan::PlanT &plan, Report &report);
 

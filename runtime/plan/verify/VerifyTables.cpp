@@ -6,6 +6,7 @@
 #include "runtime/plan/format/Writer.h"
 #include "runtime/plan/model/Names.h"
 #include "runtime/plan/model/Order.h"
+#include "runtime/plan/model/Outside.h"
 #include "runtime/plan/model/Parts.h"
 
 #include <algorithm>
@@ -121,10 +122,14 @@ private:
     std::string user = "slot " + slotName(plan, index);
     if (!inRange(slot.role, plan::SlotRole::MIN, plan::SlotRole::MAX))
       report.add(user, " has role ", int(slot.role), ", which does not exist");
-    if (slot.role == plan::SlotRole::result)
+    if (isResult(slot))
       results = true;
     else if (results)
       report.add(user, " is an argument behind a result");
+    if (slot.role == plan::SlotRole::pushed)
+      pushes = true;
+    else if (pushes)
+      report.add(user, " is behind a pushed result, expected these behind all other slots");
     if (!inRange(slot.type, plan::ElementType::MIN, plan::ElementType::MAX))
       report.add(user, " has element type ", int(slot.type), ", which does not exist");
     else if (slot.sharding.size() != slot.shape.size())
@@ -348,6 +353,7 @@ private:
   std::set<std::string> communicated; // axes of size two and more
   std::set<uint32_t> buffered;        // slots that have a buffer
   bool results = false;               // a result slot has been seen
+  bool pushes = false;                // one that is pushed
 };
 
 } // namespace

@@ -4,6 +4,7 @@
 
 #include "runtime/Error.h"
 #include "runtime/servers/drive/BlockParts.h"
+#include "runtime/servers/drive/ComingValues.h"
 #include "runtime/servers/drive/SendPieces.h"
 #include "runtime/servers/drive/Streams.h"
 #include "runtime/servers/drive/Ticker.h"
@@ -83,21 +84,75 @@ public:
     return parameters;
   }
 
-  void push(uint64_t step, const std::vector<std::vector<HostTensor>> &pushes,
-            std::span<const RowGradients> rows) {
-    if (rowsStep != step)
-      pullRows(step, {});
+  void push(uint64_t step, const std::vector<std::vector<HostTensor>> &pushes) {
+    for (uint32_t parameter = 0; parameter < parameters.size(); ++parameter)
+      push(step, parameter, pushes.at(parameter));
+    awaitRoom();
+  }
+
+  void push(uint64_t step, uint32_t parameter, const std::vector<HostTensor> &pushes) {
     std::vector<HostTensor> cut;
-    for (uint32_t block = 0; block < job->blocks.size(); ++block)
-      cut.push_back(pushOf(*job, block, pushes.at(parameterOf[block])));
-    std::ranges::move(pushesOfRows(*job, splits, rows), std::back_inserter(cut));
+    std::vector<uint32_t> blocks = blocksOf({parameter, BlockStore::kParameter});
+    for (uint32_t block : blocks)
+      cut.push_back(pushOf(*job, block, pushes));
     std::unique_lock lock(mutex);
     checkRunning();
-    for (uint32_t block = 0; block < job->blocks.total(); ++block) {
-      held[++lastHandle] = std::move(cut[block]);
-      perform(logic.push(step, block, lastHandle));
+    for (size_t i = 0; i < blocks.size(); ++i) {
+      held[++lastHandle] = std::move(cut[i]);
+      perform(logic.push(step, blocks[i], lastHandle));
     }
-    await(lock, [&] { return mostWaiting() <= kMostWaiting; });
+  }
+
+  void pushRows(uint64_t step, std::span<const RowGradients> rows) {
+    if (rowsStep != step)
+      pullRows(step, {});
+    std::vector<HostTensor> cut = pushesOfRows(*job, splits, rows);
+    std::unique_lock lock(mutex);
+    checkRunning();
+    for (uint32_t part = job->blocks.size(); HostTensor &push : cut) {
+      held[++lastHandle] = std::move(push);
+      perform(logic.push(step, part++, lastHandle));
+    }
+  }
+
+  void request(uint64_t step, std::span<const Wanted> values, Listener &waiting) {
+    std::unique_lock lock(mutex);
+    checkRunning();
+    std::vector<uint32_t> pulled; // blocks of parameters since the last state
+    auto pull = [&] {
+      perform(logic.pull(step, pulled));
+      pulled.clear();
+    };
+    for (const Wanted &each : values) {
+      std::vector<uint32_t> blocks = blocksOf(each.value);
+      coming.add(each.value, each.tensor, blocks.size(), waiting);
+      for (uint32_t block : blocks)
+        wanted.insert({block, each.value.state});
+      if (each.value.state == BlockStore::kParameter) {
+        pulled.insert(pulled.end(), blocks.begin(), blocks.end());
+        continue;
+      }
+      pull();
+      for (uint32_t block : blocks)
+        perform(logic.fetch(step, block, each.value.state));
+    }
+    pull();
+  }
+
+  void drop() {
+    std::scoped_lock lock(mutex);
+    coming.clear();
+  }
+
+  void awaitRoom() {
+    std::unique_lock lock(mutex);
+    checkRunning();
+    await(lock, [&] { return mostWaiting() <= kMostWaiting && wanted.empty(); });
+  }
+
+  void check() {
+    std::scoped_lock lock(mutex);
+    checkRunning();
   }
 
   std::vector<HostTensor> pullRows(uint64_t step, std::span<const Lookup> lookups) {
@@ -261,6 +316,8 @@ private:
     rowPulls.erase(action.block);
     if (wanted.empty())
       changed.notify_all();
+    if (!job->blocks.isPart(action.block))
+      coming.haveBlock({parameterOf[action.block], action.state});
   }
   void perform(const act::HaveTask &action) {
     tasks.rows += action.rows;
@@ -271,6 +328,7 @@ private:
   }
   void perform(const act::EndWorker &action) {
     end = action.error;
+    coming.fail(action.error);
     changed.notify_all();
   }
 
@@ -290,6 +348,7 @@ private:
   std::vector<uint32_t> firstBlocks;     // of each parameter
   std::vector<uint32_t> parameterOf;     // each block is
   std::map<ValueId, HostTensor> fetched; // where what is fetched goes; else it goes into the parameters
+  ComingValues coming;                   // that plans wait for
   std::set<Value> wanted;                // that have not come
   std::optional<uint64_t> rowsStep;      // the last one that has asked for rows
   std::map<uint32_t, std::shared_ptr<RowPulls>> rowPulls; // by part of a table whose rows have not come
@@ -362,10 +421,13 @@ void Worker::Driver::perform(const act::StoreValue &action) {
   if (job->blocks.isPart(action.block))
     return rowPulls.at(action.block)->store(action.block, action.offset, action.bytes);
   uint32_t parameter = parameterOf[action.block];
-  auto target = fetched.find({parameter, action.state});
-  if (target == fetched.end() && action.state != BlockStore::kParameter)
+  ValueId value{parameter, action.state};
+  auto target = fetched.find(value);
+  std::byte *whole = coming.find(value);
+  if (!whole && target == fetched.end() && action.state != BlockStore::kParameter)
     return; // nobody waits for it any more
-  std::byte *whole = target == fetched.end() ? parameters[parameter].data : target->second.data;
+  if (!whole)
+    whole = target == fetched.end() ? parameters[parameter].data : target->second.data;
   std::memcpy(whole + partOf(*job, action.block, action.state).begin + action.offset, action.bytes.data(),
               action.bytes.size());
 }
@@ -379,9 +441,8 @@ Worker::~Worker() = default;
 
 uint64_t Worker::begin() { return driver->begin(); }
 const std::vector<HostTensor> &Worker::pull(uint64_t step) { return driver->pull(step); }
-void Worker::push(uint64_t step, const std::vector<std::vector<HostTensor>> &pushes,
-                  std::span<const RowGradients> rows) {
-  driver->push(step, pushes, rows);
+void Worker::push(uint64_t step, const std::vector<std::vector<HostTensor>> &pushes) {
+  driver->push(step, pushes);
 }
 std::vector<HostTensor> Worker::pullRows(uint64_t step, std::span<const Lookup> lookups) {
   return driver->pullRows(step, lookups);
@@ -389,6 +450,16 @@ std::vector<HostTensor> Worker::pullRows(uint64_t step, std::span<const Lookup> 
 uint64_t Worker::runTask(uint64_t step, uint32_t table, const TaskOfTable &task) {
   return driver->runTask(step, table, task);
 }
+void Worker::request(uint64_t step, std::span<const Wanted> values, Listener &listener) {
+  driver->request(step, values, listener);
+}
+void Worker::drop() { driver->drop(); }
+void Worker::push(uint64_t step, uint32_t parameter, const std::vector<HostTensor> &pushes) {
+  driver->push(step, parameter, pushes);
+}
+void Worker::pushRows(uint64_t step, std::span<const RowGradients> rows) { driver->pushRows(step, rows); }
+void Worker::awaitRoom() { driver->awaitRoom(); }
+void Worker::check() { driver->check(); }
 bool Worker::isPushed(uint64_t step) const { return driver->isPushed(step); }
 std::vector<HostTensor> Worker::fetch(uint64_t step, const std::vector<ValueId> &values) {
   return driver->fetch(step, values);

@@ -10,6 +10,7 @@
 #include <compare>
 #include <functional>
 #include <memory>
+#include <span>
 
 namespace epl::runtime::servers {
 
@@ -57,10 +58,11 @@ public:
   const std::vector<HostTensor> &pull(uint64_t step);
   /// Hands over what updates of all parameters read in a step: of each parameter its pushes, each as a whole
   /// (a gradient, of geo the difference, and values beside it). Returns once few enough wait to be sent. They
-  /// must not change any more. `rows`: the gradients of tables that the step has looked up, which may change
-  /// afterwards. Throws Error as pushesOfRows does.
-  void push(uint64_t step, const std::vector<std::vector<HostTensor>> &pushes,
-            std::span<const RowGradients> rows = {});
+  /// must not change any more. Of a job with tables `pushRows` is called as well.
+  void push(uint64_t step, const std::vector<std::vector<HostTensor>> &pushes);
+  /// Hands over the gradients of tables that a step has looked up, which may change afterwards. Throws Error
+  /// as pushesOfRows does.
+  void pushRows(uint64_t step, std::span<const RowGradients> rows);
   /// The rows of lookups for a step, of each one tensor [ids, dim]; waits for all at once. Of sync also for
   /// parts without such ids, so that no worker is more than a step ahead. Throws Error as RowPulls does.
   std::vector<HostTensor> pullRows(uint64_t step, std::span<const Lookup> lookups);
@@ -72,6 +74,33 @@ public:
   /// Parameters and states as they are for a step, none twice, each as a whole; waits for all at once. Of a
   /// state that each block has for itself it is the first block's.
   std::vector<HostTensor> fetch(uint64_t step, const std::vector<ValueId> &values);
+
+  // What a plan exchanges while it runs (WorkerOutside.h), from any thread and without waiting.
+
+  /// A value that is on its way, as a whole, to where it goes.
+  struct Wanted {
+    ValueId value;
+    HostTensor tensor;
+  };
+  /// Who waits for such values: called with a lock that the worker's functions take.
+  class Listener {
+  public:
+    virtual ~Listener() = default;
+    virtual void arrived(ValueId value) = 0;
+    virtual void failed(const std::string &reason) = 0;
+  };
+  /// Asks for values as they are for a step, none twice, in the order in which they are used. Throws Error if
+  /// the job has failed.
+  void request(uint64_t step, std::span<const Wanted> values, Listener &listener);
+  /// Nothing that was asked for is written any more, and its listener not called.
+  void drop();
+  /// Hands over what the update of one parameter reads in a step, as `push` does for all. Throws Error if the
+  /// job has failed.
+  void push(uint64_t step, uint32_t parameter, const std::vector<HostTensor> &pushes);
+  /// Returns once few enough pushes wait to be sent, and what was dropped has come.
+  void awaitRoom();
+  /// Throws Error if the job has failed.
+  void check();
 
   /// Takes no part from this step on; waits until the servers have all that was pushed.
   void finish(uint64_t step);

@@ -46,7 +46,7 @@ public:
   void exchange(uint32_t count) {
     for (uint32_t i = 0; i < count; ++i, ++step) {
       std::vector<HostTensor> rows = worker->pullRows(step, std::vector<Lookup>{{0, ids}});
-      worker->push(step, {}, std::vector<RowGradients>{{0, {ids}, {gradients}}});
+      worker->pushRows(step, std::vector<RowGradients>{{0, {ids}, {gradients}}});
     }
   }
 
@@ -60,7 +60,7 @@ private:
       for (int64_t number = begin; number < std::min(begin + int64_t(kStep), rows); ++number)
         some.push_back(idOf(number));
       worker->pullRows(step, std::vector<Lookup>{{0, some}});
-      worker->push(step, {});
+      worker->pushRows(step, {});
     }
   }
 

@@ -3,6 +3,9 @@
 // RUN: epl-compile %s --emit=roles --servers=2 --min-block-size=4 | FileCheck %s --check-prefix=ROLES
 // RUN: epl-compile %s --role=worker --devices=cpu:2 -o %t.eplan
 // RUN: epl-plan dump %t.eplan | FileCheck %s --check-prefix=WORKER
+// RUN: epl-plan explain %t.eplan --gflops=50 --gbps=10 | FileCheck %s --check-prefix=EXPLAIN
+// RUN: epl-plan simulate %t.eplan --gflops=50 --gbps=10 --link=5 --link-gbps=10 | FileCheck %s --check-prefix=SIMULATE
+// RUN: epl-run %t.eplan --reference %t.eplan | FileCheck %s --check-prefix=STEP
 // RUN: rm -rf %t.programs && mkdir %t.programs
 // RUN: epl-compile %s --role=server --devices=cpu:2 --servers=2 --min-block-size=4 --no-slice -o %t.programs
 // RUN: epl-plan dump %t.programs/apply0.eplan | FileCheck %s --check-prefix=WHOLE
@@ -37,9 +40,21 @@
 // ROLES: "worker": {
 
 // WORKER: "--devices=cpu:2 --cpu={{.*}} --role=worker"
-// WORKER: "w" constant f32[9] sharding [{}]
+// WORKER: "w" pulled f32[9] sharding [{}]
 // WORKER-NEXT: "x" batch f32[8x9] sharding [{"data"}, {}]
-// WORKER-NEXT: "pushed for w" result f32[9] sharding [{}]
+// WORKER-NEXT: "pushed for w" pushed f32[9] sharding [{}]
+// WORKER: lane 0 compute
+// WORKER-NEXT: #1 {{.*}} after #0 reads 0:#0, 1:s1
+// WORKER: lane 2 pull
+// WORKER-NEXT: #0 "pulled w" pull b0
+// WORKER: lane 3 push
+// WORKER-NEXT: #4 "pushed for w" push b2 after #3
+// EXPLAIN: collectives: 1 and receives: 1
+// EXPLAIN: 36 B{{.*}} pull from outside
+// EXPLAIN: push to outside
+// SIMULATE: makespan 5.03 us
+// SIMULATE: waits 5.00 us for what is pulled
+// STEP: "pushed for w": equal
 // WHOLE: plan version {{[0-9]+}}, cpu:1 = data 1
 // WHOLE: --role=server --servers=2 --min-block-size=4 --no-slice --program=apply0
 // WHOLE: "w" state f32[9]

@@ -66,6 +66,10 @@ std::vector<uint32_t *> operandsOf(plan::CommandT &command) {
       fields.push_back(&tensor.buffer);
   if (plan::CopyT *copy = action.AsCopy())
     fields = {&copy->source, &copy->target};
+  if (plan::PullT *pull = action.AsPull())
+    fields = {&pull->target};
+  if (plan::PushT *push = action.AsPush())
+    fields = {&push->source};
   return fields;
 }
 

@@ -190,7 +190,17 @@ void LaneMachine::Part::touchContract(uint32_t rank, const plan::ContractT &cont
 void LaneMachine::Part::run(uint32_t rank, uint32_t command, uint8_t garbage) {
   std::vector<void *> pointers(program->numPointers());
   touch(rank, *plan->commands[command], garbage);
-  program->command(command).start({program->topology(), addresses, rank, pointers.data()});
+  if (Command *bound = program->command(command))
+    bound->start({program->topology(), addresses, rank, pointers.data()});
+  else if (const plan::PullT *pull = plan->commands[command]->action.AsPull())
+    fill(rank, *pull);
+}
+
+/// What comes from outside is the same in each run.
+void LaneMachine::Part::fill(uint32_t rank, const plan::PullT &pull) const {
+  std::span<std::byte> bytes = bytesOf(rank, pull.target, plan->buffers[pull.target]->size);
+  for (size_t i = 0; i < bytes.size(); ++i)
+    bytes[i] = std::byte(31 * size_t(plan->buffers[pull.target]->slot + 1) + i);
 }
 
 /// A receive waits for the send of its message, a send for the receive of that whose place it takes.

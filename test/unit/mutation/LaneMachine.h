@@ -46,6 +46,7 @@ private:
     void touchLaunch(uint32_t rank, const plan::LaunchT &launch, uint8_t garbage);
     void touchContract(uint32_t rank, const plan::ContractT &contract, uint8_t garbage);
     void run(uint32_t rank, uint32_t command, uint8_t garbage);
+    void fill(uint32_t rank, const plan::PullT &pull) const;
   };
 
   /// What a command waits for on ranks of another part: a command that sends or receives by a channel.

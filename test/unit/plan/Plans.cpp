@@ -404,6 +404,30 @@ plan::PlanT copyPlan() {
   return maker.finish();
 }
 
+plan::PlanT outsidePlan() {
+  PlanMaker maker;
+  maker.axis("data", 2);
+  uint32_t data = maker.addCommunicator({"data"});
+  uint32_t w = maker.argument("w", SlotRole::pulled, 64, {"data"}),
+           b = maker.argument("b", SlotRole::pulled, 32),
+           x = maker.argument("x", SlotRole::batch, 64, {"data"});
+  uint32_t loss = maker.slot("loss", SlotRole::result, 1),
+           ofW = maker.slot("of w", SlotRole::pushed, 64, {"data"}),
+           ofB = maker.slot("of b", SlotRole::pushed, 32);
+  uint32_t shifted = maker.buffer("shifted", 32), scaled = maker.buffer("scaled", 32),
+           value = maker.buffer("value", 1), part = maker.buffer("part of b", 32),
+           whole = maker.buffer("of b", 32), gradient = maker.buffer("of w", 32);
+  maker.run("shift", {x, b}, {shifted});
+  maker.run("scale", {shifted, w}, {scaled, part});
+  maker.sum("sum", data, part, whole);
+  maker.run("loss", {scaled}, {value});
+  maker.run("descend", {scaled, w}, {gradient});
+  maker.setResult(loss, value);
+  maker.setResult(ofW, gradient);
+  maker.setResult(ofB, whole);
+  return maker.finish();
+}
+
 plan::PlanT partsPlan() {
   PlanMaker maker;
   maker.axis("data", 2);
@@ -605,6 +629,7 @@ std::vector<NamedPlan> allPlans() {
   plans.push_back({"blocks", blocksPlan()});
   plans.push_back({"copy", copyPlan()});
   plans.push_back({"parts", partsPlan()});
+  plans.push_back({"outside", outsidePlan()});
   plans.push_back({"views", viewsPlan()});
   plans.push_back({"branch", branchPlan()});
   plans.push_back({"factorization", factorizationPlan()});

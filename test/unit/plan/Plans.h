@@ -129,6 +129,10 @@ plan::PlanT copyPlan();
 /// places in each step; a norm over "model" is the owner's, too.
 plan::PlanT ownersPlan(uint32_t members = 2, uint32_t models = 1);
 
+/// A worker's step on two devices: "w", of which each has a half, and "b" are pulled, the gradients of both
+/// pushed; b is read first. The gradient of b is a sum, that of w is computed last.
+plan::PlanT outsidePlan();
+
 /// Parts of a state copied out of it and back into its next value; one of them is a result.
 plan::PlanT partsPlan();
 

@@ -40,7 +40,7 @@ public:
       for (uint64_t address = 0; address < size; ++address)
         memory[rank].push_back(mix(mix(rank, address), seed));
     for (size_t buffer = 0; buffer < base.size(); ++buffer)
-      if (plan.buffers[buffer]->slot >= 0 && role(buffer) != plan::SlotRole::result)
+      if (plan.buffers[buffer]->slot >= 0 && isGiven(role(buffer)))
         fillArgument(buffer);
   }
 
@@ -76,6 +76,9 @@ public:
     else if (const plan::CopyT *copy = action.AsCopy())
       for (uint64_t i = 0; i < copy->size; ++i)
         put(copy->target, copy->to + i, read(rank, copy->source, copy->from + i));
+    else if (const plan::PullT *pull = action.AsPull())
+      for (uint64_t i = 0; i < plan.buffers[pull->target]->size; ++i)
+        put(pull->target, i, mix(uint64_t(plan.buffers[pull->target]->slot), i));
     return writes;
   }
 
@@ -102,6 +105,9 @@ public:
   const Mesh &ranks() const { return mesh; }
 
 private:
+  static bool isGiven(plan::SlotRole role) {
+    return role != plan::SlotRole::result && role != plan::SlotRole::pulled && role != plan::SlotRole::pushed;
+  }
   plan::SlotRole role(size_t buffer) const { return plan.slots[size_t(plan.buffers[buffer]->slot)]->role; }
 
   void fillArgument(size_t buffer) {

@@ -48,12 +48,17 @@ public:
   std::unique_ptr<Allocation> allocate(uint32_t device, size_t size, Memory::Fill) override {
     return cpu.allocate(device, size, Memory::Fill::zeros);
   }
-  void copyIn(const std::byte *host, Allocation &to) override { cpu.copyIn(host, to); }
+  void copyIn(const std::byte *host, Allocation &to) override {
+    cpu.copyIn(host, to);
+    const auto *values = reinterpret_cast<const int64_t *>(host);
+    copiedIn.assign(values, values + to.size() / sizeof(int64_t));
+  }
   void copyOut(const Allocation &from, std::byte *host) override { cpu.copyOut(from, host); }
   void copy(const Allocation &from, Allocation &to) override { cpu.copy(from, to); }
   std::unique_ptr<Code> load(const plan::PlanT &) override { return std::make_unique<CountedCode>(starts); }
 
   std::atomic<int> starts = 0;
+  std::vector<int64_t> copiedIn; // last
 
 private:
   CpuDevices cpu;
@@ -68,6 +73,60 @@ std::shared_ptr<const plan::PlanT> makePlan() {
       plan.slotBuffer(plan.slot(plan::SlotRole::result, "y", plan::ElementType::i64, {2}, {{"data"}}));
   plan.launch("increment", 1, {x, y});
   return plan.finish();
+}
+
+/// Notes how many steps the devices have begun when values come and go.
+class NotingOutside final : public Outside {
+public:
+  explicit NotingOutside(const std::atomic<int> &starts) : starts(starts) {}
+
+  void pull(std::span<const Wanted> wanted, Listener &listener) override {
+    server = std::thread([this, tensor = wanted[0].tensor, &listener] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      startsBefore = starts.load();
+      std::fill_n(reinterpret_cast<int64_t *>(tensor.data), 2, 7);
+      listener.arrived(0);
+    });
+  }
+  void push(uint32_t slot, const HostTensor &tensor) override {
+    pushed.emplace_back(slot, elements<int64_t>(tensor));
+  }
+  void end() noexcept override { server.join(); }
+
+  const std::atomic<int> &starts;
+  std::atomic<int> startsBefore = -1;
+  std::vector<std::pair<uint32_t, std::vector<int64_t>>> pushed;
+
+private:
+  std::thread server;
+};
+
+// What is pulled is copied to the devices before they begin, what is pushed from them when they are done.
+TEST(WholeStep, BeginsWithAllThatIsPulled) {
+  TestPlan plan(1);
+  uint32_t w = plan.slotBuffer(plan.slot(plan::SlotRole::pulled, "w", plan::ElementType::i64, {2}));
+  uint32_t g = plan.slotBuffer(plan.slot(plan::SlotRole::pushed, "g", plan::ElementType::i64, {2}));
+  plan::PullT pull;
+  pull.target = w;
+  plan::PushT push;
+  push.source = g;
+  uint32_t in = plan.lane(plan::LaneKind::pull), out = plan.lane(plan::LaneKind::push);
+  uint32_t pulled = plan.command("pulled w", pull, {}, in);
+  uint32_t made = plan.launch("increment", 2, {w, g}, {after(pulled)});
+  plan.command("g", push, {after(made)}, out);
+  auto devices = std::make_shared<WholeDevices>();
+  Executor executor(1);
+  Session session(plan.finish(), Backend{devices, nullptr}, executor);
+  for (int step = 0; step < 3; ++step) {
+    auto outside = std::make_shared<NotingOutside>(devices->starts);
+    Outcome outcome = session.call({Pulled()}, {false}, "step", /*waits=*/true, outside);
+    outcome.call->wait();
+    EXPECT_EQ(outside->startsBefore, step);
+    EXPECT_EQ(devices->starts, step + 1);
+    EXPECT_EQ(devices->copiedIn, std::vector<int64_t>(2, 7));
+    ASSERT_EQ(outside->pushed.size(), 1u);
+    EXPECT_EQ(outside->pushed[0].first, 1u);
+  }
 }
 
 // Once steps are short the thread that waits for a call runs it, and leaves it to a worker as it would have

@@ -126,7 +126,7 @@ TEST_F(PlanFile, TrailingBytesAreAnError) {
 TEST_F(PlanFile, AnotherVersionIsAnError) {
   plan::PlanT plan = trainingPlan(2);
   plan.version = 11;
-  EXPECT_EQ(parseError(serializePlan(plan)), "plan file \"p.eplan\" has version 11: expected version 21");
+  EXPECT_EQ(parseError(serializePlan(plan)), "plan file \"p.eplan\" has version 11: expected version 22");
 }
 
 TEST_F(PlanFile, AnInvalidPlanIsAnErrorThatNamesTheFile) {

@@ -12,7 +12,7 @@ using testing::HasSubstr;
 
 /// The plan that VerifierTest.cpp and BuilderTest.cpp refer to by index.
 TEST(Dump, ATrainingPlan) {
-  EXPECT_EQ(dumpPlan(trainingPlan(2)), R"(plan version 21, cpu:2 = data 2
+  EXPECT_EQ(dumpPlan(trainingPlan(2)), R"(plan version 22, cpu:2 = data 2
 axis "data" = 2
 communicator c0 over "data"
 slot s0 "w1" state i8[128] sharding [{}]

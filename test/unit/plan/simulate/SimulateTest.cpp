@@ -47,7 +47,7 @@ PlanT pipeline(const char *schedule, uint32_t microBatches, uint32_t depth) {
 
 constexpr WaitFor fromFirst = {WaitCause::message, 0}, fromSecond = {WaitCause::message, 1},
                   roomInSecond = {WaitCause::room, 1}, theEnd = {WaitCause::end, 0},
-                  collectives = {WaitCause::collective, 0};
+                  collectives = {WaitCause::collective, 0}, pulled = {WaitCause::pull, 0};
 
 /// F0 | send | F of the other | B | send | B: one behind the other.
 TEST(SimulatePlan, MessagesTakeTheirTime) {
@@ -60,6 +60,20 @@ TEST(SimulatePlan, MessagesTakeTheirTime) {
   EXPECT_THAT(run.meshes[1].waits,
               ElementsAre(Pair(fromFirst, 10 + message - 2), Pair(theEnd, 104 + 2 + 10)));
   EXPECT_DOUBLE_EQ(run.bubble(), 1 - 46 / (2 * run.makespan));
+}
+
+/// b of 32 bytes, and then half of w, which is read second.
+TEST(SimulatePlan, WhatIsPulledComesInItsOrder) {
+  PlanT plan = outsidePlan();
+  PlanRun fast = runOf(plan, {}, {.nanoseconds = 100, .gbps = 4});
+  EXPECT_DOUBLE_EQ(fast.makespan, 100 + 32 / 4. + 4 * 10);
+  EXPECT_THAT(fast.meshes[0].waits, ElementsAre(Pair(pulled, 108)));
+  PlanRun slow = runOf(plan, {}, {.nanoseconds = 100, .gbps = 0.4});
+  EXPECT_DOUBLE_EQ(slow.makespan, 100 + 64 / 0.4 + 3 * 10);
+  EXPECT_THAT(slow.meshes[0].waits, ElementsAre(Pair(pulled, 100 + 64 / 0.4 - 10)));
+  EXPECT_THAT(runOf(plan, {}, {.nanoseconds = 100, .gbps = 0.4}, false).meshes[0].waits,
+              ElementsAre(Pair(pulled, 100 + 64 / 0.4 - 10)))
+      << "in lanes of their own, too";
 }
 
 /// All forward work of the first mesh goes ahead of the second's, which takes as long.

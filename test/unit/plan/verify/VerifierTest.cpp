@@ -133,7 +133,7 @@ TEST_P(VerifierRule, RejectsAPlanThatBreaksIt) {
 std::string nameOf(const testing::TestParamInfo<Case> &info) { return info.param.name; }
 
 const Case tables[] = {
-    {"Version", training, [](PlanT &p) { p.version = 11; }, "version is 11, expected 21"},
+    {"Version", training, [](PlanT &p) { p.version = 11; }, "version is 11, expected 22"},
     {"Images", training, [](PlanT &p) { addImage(p, ImageKind::elf).bytes.resize((1 << 28) + 1); },
      "images have 268435457 bytes, expected at most 268435456"},
     {"ImageKind", training, [](PlanT &p) { addImage(p, ImageKind(7)); },

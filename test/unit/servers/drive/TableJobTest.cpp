@@ -136,7 +136,7 @@ void train(TableCluster &cluster, uint32_t number, uint64_t steps) {
     HostTensor gradients = gradientsOf(values, dim, number);
     HostTensor behind{
         {plan::ElementType::f32, {4, dim}}, gradients.data + 3 * size_t(dim) * 4, gradients.owner};
-    worker->push(step, {}, std::vector<RowGradients>{{0, {front, back}, {gradients, behind}, -1}});
+    worker->pushRows(step, std::vector<RowGradients>{{0, {front, back}, {gradients, behind}, -1}});
   }
   Ids all = {4, 1, 0, 2, 10, 11, 12, 13, int64_t(1) << 50, 77};
   std::vector<HostTensor> rows = worker->pullRows(first + steps, std::vector<Lookup>{{0, all, false}});
@@ -171,7 +171,7 @@ TEST(TableJob, OfOneWorkerIsTheSameWhereItIsWaitedFor) {
         step, {},
         std::vector<RowGradients>{{0, {ids}, {runtime::test::tensor(plan::ElementType::f32, {3, 3}, ones)}}});
   }
-  worker->push(step++, {}); // no row of the table
+  worker->pushRows(step++, {}); // no row of the table
   std::vector<HostTensor> rows = worker->pullRows(step, std::vector<Lookup>{{0, ids}});
   EXPECT_EQ(elements<float>(rows[0]), (std::vector<float>{90, 90, 90, 90, 90, 90, 95, 95, 95}));
   worker->finish(step);
@@ -225,7 +225,7 @@ TEST(TableJob, IsSavedByItsServersAndLoadedByOthers) {
     uint64_t step = worker->begin();
     if (servers == 3) {
       HostTensor gradients = gradientsOf(std::vector<float>(2 * ids.size(), 100), 2, 0);
-      worker->push(step++, {}, std::vector<RowGradients>{{0, {ids}, {gradients}}});
+      worker->pushRows(step++, std::vector<RowGradients>{{0, {ids}, {gradients}}});
       EXPECT_EQ(worker->runTask(step, 0, {frames::TableTask::save, folder}), 7u);
       saved = elements<float>(worker->pullRows(step, std::vector<Lookup>{{0, ids}})[0]);
       EXPECT_EQ(worker->runTask(step, 0, {frames::TableTask::evict, {}, 0}), 7u);
@@ -236,8 +236,9 @@ TEST(TableJob, IsSavedByItsServersAndLoadedByOthers) {
     EXPECT_EQ(found, servers == 3 ? std::vector<float>(14, 100) : saved);
     EXPECT_THAT([&] { worker->runTask(step, 0, {frames::TableTask::load, folder / "none"}); },
                 ThrowsMessage<Error>(AllOf(HasSubstr("server "), HasSubstr("has no rows of table"))));
-    EXPECT_EQ(worker->runTask(step, 0, {frames::TableTask::export_changed, folder / "changed"}), 7u) << "the job goes on";
-    worker->push(step, {});
+    EXPECT_EQ(worker->runTask(step, 0, {frames::TableTask::export_changed, folder / "changed"}), 7u)
+        << "the job goes on";
+    worker->pushRows(step, {});
     worker->finish(step + 1);
     cluster.wait();
   }
@@ -255,9 +256,9 @@ TEST(TableJob, RefusesWhatIsNoLookup) {
   EXPECT_THAT([&] { pull({{0, ids, true, -7}, {0, ids, true, -1}}); },
               ThrowsMessage<Error>(HasSubstr("table \"user\" in one step have different paddings")));
   std::vector<RowGradients> twice = {{0, {}, {}}, {0, {}, {}}};
-  EXPECT_THAT([&] { worker->push(step, {}, twice); },
+  EXPECT_THAT([&] { worker->pushRows(step, twice); },
               ThrowsMessage<Error>("gradients of table \"user\" are pushed twice in one step"));
-  worker->push(step, {});
+  worker->pushRows(step, {});
   worker->finish(step + 1);
   cluster.wait();
 }

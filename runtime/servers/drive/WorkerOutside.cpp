@@ -1,0 +1,99 @@
+#include "runtime/servers/drive/WorkerOutside.h"
+
+#include "runtime/Error.h"
+
+namespace epl::runtime::servers {
+
+namespace {
+
+TensorType typeOf(const Job &job, ValueId value) {
+  const manifest::ParameterT &parameter = *job.manifest.parameters.at(value.parameter);
+  if (value.state < 0)
+    return {parameter.type, parameter.shape};
+  const manifest::StateT &state = *parameter.states.at(size_t(value.state));
+  return {state.type, state.shape};
+}
+
+TensorType typeOf(const Job &job, PushId push) {
+  const manifest::PushedT &pushed = *job.manifest.parameters.at(push.parameter)->pushes.at(push.index);
+  return {pushed.type, pushed.shape};
+}
+
+} // namespace
+
+WorkerOutside::WorkerOutside(Worker &worker, std::shared_ptr<const Job> from, const plan::PlanT &plan,
+                             uint64_t step, Pulled pulledValues, Pushed pushedValues)
+    : worker(worker), job(std::move(from)), step(step), pulled(std::move(pulledValues)),
+      pushed(std::move(pushedValues)) {
+  for (uint32_t slot = 0; slot < plan.slots.size(); ++slot)
+    checkSlot(plan, slot);
+  for (auto [slot, value] : pulled)
+    slotOf[value] = slot;
+  countPushes();
+}
+
+void WorkerOutside::checkSlot(const plan::PlanT &plan, uint32_t index) const {
+  const plan::SlotT &slot = *plan.slots[index];
+  auto fail = [&](const std::string &servers) {
+    throw Error("\"" + slot.name + "\" of a worker's plan is " + plan::EnumNameSlotRole(slot.role) + ", " +
+                TensorType::of(slot).str() + ", and servers have " + servers + " for it");
+  };
+  auto value = pulled.find(index);
+  auto pushes = pushed.find(index);
+  if ((slot.role == plan::SlotRole::pulled) != (value != pulled.end()) ||
+      (slot.role == plan::SlotRole::pushed) != (pushes != pushed.end()))
+    fail(value == pulled.end() && pushes == pushed.end() ? "nothing" : "something");
+  std::vector<TensorType> found;
+  if (value != pulled.end())
+    found.push_back(typeOf(*job, value->second));
+  else if (pushes != pushed.end())
+    for (PushId push : pushes->second)
+      found.push_back(typeOf(*job, push));
+  for (const TensorType &type : found)
+    if (type != TensorType::of(slot))
+      fail(type.str());
+}
+
+/// Each parameter for which something is pushed has all of it.
+void WorkerOutside::countPushes() {
+  for (const auto &[slot, pushes] : pushed)
+    for (PushId push : pushes)
+      ++wholes[push.parameter].left;
+  for (auto &[parameter, whole] : wholes) {
+    const manifest::ParameterT &expected = *job->manifest.parameters[parameter];
+    if (whole.left != expected.pushes.size())
+      throw Error("a worker's plan pushes " + std::to_string(whole.left) + " values for \"" + expected.name +
+                  "\", expected " + std::to_string(expected.pushes.size()));
+    whole.pushes.resize(whole.left);
+  }
+}
+
+void WorkerOutside::pull(std::span<const Wanted> wanted, Outside::Listener &waiting) {
+  listener = &waiting;
+  std::vector<Worker::Wanted> values;
+  values.reserve(wanted.size());
+  for (const Wanted &each : wanted)
+    values.push_back({pulled.at(each.slot), each.tensor});
+  worker.request(step, values, *this);
+}
+
+/// Whether all that is pushed for a parameter is there, which is moved to `whole` then.
+bool WorkerOutside::add(PushId push, const HostTensor &tensor, std::vector<HostTensor> &whole) {
+  std::scoped_lock lock(mutex);
+  Whole &own = wholes.at(push.parameter);
+  own.pushes.at(push.index) = tensor;
+  if (--own.left != 0)
+    return false;
+  whole = std::move(own.pushes);
+  return true;
+}
+
+void WorkerOutside::push(uint32_t slot, const HostTensor &tensor) {
+  for (PushId push : pushed.at(slot))
+    if (std::vector<HostTensor> whole; add(push, tensor, whole)) {
+      worker.push(step, push.parameter, whole);
+      ++handed;
+    }
+}
+
+} // namespace epl::runtime::servers

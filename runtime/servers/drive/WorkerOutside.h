@@ -1,0 +1,66 @@
+// Servers as what is outside of a worker's plan: parameters are pulled and gradients pushed while it runs.
+#ifndef EPL_RUNTIME_SERVERS_DRIVE_WORKEROUTSIDE_H
+#define EPL_RUNTIME_SERVERS_DRIVE_WORKEROUTSIDE_H
+
+#include "runtime/servers/drive/Worker.h"
+#include "runtime/session/Outside.h"
+
+#include <atomic>
+#include <map>
+#include <mutex>
+
+namespace epl::runtime::servers {
+
+/// What is pushed for a parameter: which of the values that its update reads of workers.
+struct PushId {
+  uint32_t parameter, index;
+};
+
+/// One step of a worker.
+class WorkerOutside final : public Outside, Worker::Listener {
+public:
+  using Pulled = std::map<uint32_t, ValueId>;
+  using Pushed = std::map<uint32_t, std::vector<PushId>>;
+
+  /// `pulled` and `pushed`: of each slot of `plan` with such a role, what its value is. A value may be pushed
+  /// for several parameters; each has all of its pushes. Throws Error if that is not so, or if servers have
+  /// values of another type. The worker outlives it.
+  WorkerOutside(Worker &worker, std::shared_ptr<const Job> job, const plan::PlanT &plan, uint64_t step,
+                Pulled pulled, Pushed pushed);
+
+  void pull(std::span<const Wanted> wanted, Outside::Listener &listener) override;
+  void push(uint32_t slot, const HostTensor &tensor) override;
+  void end() noexcept override { worker.drop(); }
+
+  /// How many parameters were handed over; of all that it pushes.
+  size_t numPushed() const { return handed; }
+  bool hasPushedAll() const { return handed == wholes.size(); }
+
+private:
+  void checkSlot(const plan::PlanT &plan, uint32_t slot) const;
+  void countPushes();
+  void arrived(ValueId value) override { listener->arrived(slotOf.at(value)); }
+  void failed(const std::string &reason) override { listener->failed(reason); }
+  bool add(PushId push, const HostTensor &tensor, std::vector<HostTensor> &whole);
+
+  Worker &worker;
+  const std::shared_ptr<const Job> job;
+  const uint64_t step;
+  const Pulled pulled;
+  const Pushed pushed;
+  std::map<ValueId, uint32_t> slotOf; // what is pulled
+  Outside::Listener *listener = nullptr;
+
+  /// What is pushed for a parameter, and how much of it is not there.
+  struct Whole {
+    std::vector<HostTensor> pushes;
+    size_t left;
+  };
+  std::mutex mutex;
+  std::map<uint32_t, Whole> wholes; // by parameter
+  std::atomic<size_t> handed = 0;
+};
+
+} // namespace epl::runtime::servers
+
+#endif // EPL_RUNTIME_SERVERS_DRIVE_WORKEROUTSIDE_H
