@@ -109,10 +109,12 @@ public:
     std::vector<HostTensor> cut = pushesOfRows(*job, splits, rows);
     std::unique_lock lock(mutex);
     checkRunning();
-    for (uint32_t part = job->blocks.size(); HostTensor &push : cut) {
+    uint32_t part = job->blocks.size();
+    for (HostTensor &push : cut) {
       held[++lastHandle] = std::move(push);
       perform(logic.push(step, part++, lastHandle));
     }
+    await(lock, [&] { return mostWaiting() <= kMostWaiting; });
   }
 
   void request(uint64_t step, std::span<const Wanted> values, Listener &waiting) {
