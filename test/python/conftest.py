@@ -21,8 +21,7 @@ import pytest
 
 import epl
 import epl.compile as epl_compile
-import table_servers
-from epl import environment, runtime, scopes
+from epl import environment, scopes
 from epl.adapters.jax import trace as adapter
 from epl.errors import Place
 from epl.servers import connection
@@ -219,8 +218,5 @@ def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
 def own_servers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The test is a process of its own to its servers, which are in it."""
     monkeypatch.setattr(connection, "_connection", None)
-    if not hasattr(runtime.module().ServersWorker, "pull_rows"):
-        monkeypatch.setattr(runtime.module(), "ServersJob", table_servers.Job)
-        monkeypatch.setattr(runtime.module(), "ServersWorker", table_servers.Worker)
     yield
     connection.disconnect()

@@ -82,7 +82,7 @@ def test_the_tutorial_prints_what_it_says(tmp_path: Path, monkeypatch: pytest.Mo
         else:
             printed = run_shell(code)
     written = {"step.eplan", "step.txt", "step.svg", "step.json", "pipeline.eplan", "pipeline.svg"}
-    written |= {"run7", "model.safetensors", "train.py", "run8", "trained", "served.py"}
+    written |= {"run7", "model.safetensors", "train.py", "run8", "trained", "served.py", "tables.py"}
     assert {path.name for path in tmp_path.iterdir()} == written | saved
 
 

@@ -139,9 +139,12 @@ def test_ids_have_64_bits(picks: Callable[[Any], Any]) -> None:
 def test_what_is_computed_of_ids_has_the_bits_of_jax() -> None:
     step = alone(lambda user, ids, y: (user.lookup(ids // 2) * y[0]).sum())
     with pytest.raises(
-        epl.ArgumentError, match=r'"ids" has values beyond int32, .* "user" from it: set jax_'
+        epl.ArgumentError, match=r'values of "ids", .* table "user", must fit int32, .* found 109'
     ):
         step(table(), np.full((8, 3), 2**40), np.ones(8, np.float32))
+    step = alone(lambda user, ids, y: (user.lookup(np.array([2**40])) * y[0]).sum())
+    with pytest.raises(epl.ArgumentError, match='ids of table "user" that are no batch must fit int32'):
+        step(table(), *batches(1)[0])
 
 
 def test_padding_has_no_row() -> None:
@@ -151,6 +154,28 @@ def test_padding_has_no_row() -> None:
     assert loss == 2 * DIM * 0.5
     rows = rows_of(user, np.array([0, -7, 1]))
     np.testing.assert_array_equal(rows, np.float32([0.25, 0, 0.25])[:, None] * np.ones(DIM, np.float32))
+
+
+def test_rows_are_admitted_when_they_have_been_seen() -> None:
+    step = alone(lambda user, ids, y: user.lookup(ids).sum() + y.sum())
+    user, seen = table(admit=2), []
+    for ids in ([1, 2], [2, 2], [2, 3]):
+        user, _ = step(user, np.array(ids), np.zeros(2, np.float32))
+        seen.append(rows_of(user, np.arange(4))[:, 0].tolist())
+    assert seen == [[0.5] * 4, [0.5, 0.5, 0.0, 0.5], [0.5, 0.5, -0.25, 0.5]]
+
+
+def test_new_rows_follow_from_seed_and_id() -> None:
+    step = alone(lambda user, ids, y: 0.0 * user.lookup(ids).sum() + y.sum())
+    options = {"init": epl.uniform(0.25), "seed": 7}
+    user, _ = step(table(**options), np.arange(2), np.zeros(2, np.float32))
+    rows = rows_of(user, np.arange(100))
+    connection.disconnect()
+    connection._connection = None
+    again, _ = step(table(**options), np.arange(100), np.zeros(100, np.float32))
+    np.testing.assert_array_equal(rows_of(again, np.arange(100)), rows)
+    assert np.abs(rows).max() <= 0.25
+    assert len(np.unique(rows)) > 300
 
 
 def test_evaluation_trains_nothing() -> None:

@@ -96,7 +96,7 @@ class Job:
         steps = strategy.geo_steps if strategy.mode == "geo" else 0
         on_lost = _ON_LOST[strategy.on_lost]
         self.job = runtime.module().ServersJob(
-            strategy.mode, on_lost, workers, servers, steps, parameters, listed, *([rows] if rows else [])
+            strategy.mode, on_lost, workers, servers, steps, parameters, listed, rows
         )
 
     def _note_sources(self, number: int, group: Any, own: Container[int]) -> None:

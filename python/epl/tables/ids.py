@@ -23,6 +23,7 @@ from epl.compile import load_or_compile
 from epl.errors import ArgumentError, Place
 from epl.executable import Executable
 from epl.tables.steps import Lookup, StepTables
+from epl.tables.table import check_fits
 
 Ids = np.ndarray[Any, np.dtype[np.int64]]
 _DEVICE = "cpu:1"
@@ -146,14 +147,8 @@ class _Program:
     def _given(self, leaf: Any, used: _Used) -> Any:
         if used.is_wide:
             return _as_wide(np.asarray(leaf), f'"{used.name}"')
-        if isinstance(leaf, np.ndarray) and leaf.dtype.kind in "iu" and leaf.size:
-            narrow = jax.dtypes.canonicalize_dtype(leaf.dtype)
-            limits = np.iinfo(narrow)
-            if leaf.min() < limits.min or leaf.max() > limits.max:
-                raise ArgumentError(
-                    f'"{used.name}" has values beyond {narrow.name}, in which the step computes ids of table '
-                    f'"{self._lookups[0].table.name}" from it: set jax_enable_x64, or compute them before'
-                )
+        table = self._lookups[0].table.name
+        check_fits(leaf, f'values of "{used.name}", of which the step computes ids of table "{table}",')
         return leaf
 
 

@@ -227,6 +227,7 @@ class Table:
             are made of states or rows.
         """
         trace = self._own_trace("lookup")
+        check_fits(ids, f'ids of table "{self.name}" that are no batch')
         found = jnp.asarray(ids)
         if not jnp.issubdtype(found.dtype, jnp.integer):
             raise ArgumentError(
@@ -278,6 +279,18 @@ class Table:
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         raise Error(f'table "{self.name}" is no array: the rows of ids are `lookup(ids)` in a step')
+
+
+def check_fits(array: Any, what: str) -> None:
+    """Raises ArgumentError if integers are beyond JAX's type for them."""
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu" or not array.size:
+        return
+    limits = np.iinfo(jax.dtypes.canonicalize_dtype(array.dtype))
+    if array.min() < limits.min or array.max() > limits.max:
+        raise ArgumentError(
+            f"{what} must fit {limits.dtype}, in which JAX has them, found {array.min()} to {array.max()}: "
+            "set jax_enable_x64, or make them a batch that the step looks up as it is"
+        )
 
 
 def check_none(tree: Any, what: str) -> None:
