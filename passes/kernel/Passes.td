@@ -43,8 +43,9 @@ def SimplifyGenerics : Pass<"epl-simplify-generics", "::mlir::ModuleOp"> {
 def NormalizeContractions : Pass<"epl-normalize-contractions", "::mlir::ModuleOp"> {
   let summary = "Folds transposes, broadcasts and reversals round contractions into their maps";
   let description = [{
-    The result's minor dimension comes from the second operand afterwards. An operand whose elements have zeros
-    between them becomes an `insert_slice` that does only this, of a padded source, right before the contraction.
+    Transposes that keep rows go through what makes each element of one, such as a scale. The result's minor
+    dimension comes from the second operand afterwards. An operand whose elements have zeros between them becomes an
+    `insert_slice` that does only this, of a padded source, right before the contraction.
 
     ```mlir
     %1 = linalg.generic {... (d2, d0), (d2, d1), (d0, d1) ...} ins(%dy, %x) outs(%fill : tensor<10x512xf32>) ...
@@ -236,7 +237,8 @@ def MatchAttention : Pass<"epl-match-attention", "::mlir::ModuleOp"> {
     `q k^T`, scaled by a constant, with a causal mask or none, and nobody else reads `p` or what it is made of,
     but launches that make nothing else than the gradients of q, k and v. These are put together, and behind them a
     launch gives the gradients on, which is the library's; it reads what the product has kept of each row, its second
-    result then. All launches stay: they are what runs where there is no library.
+    result then. Heads of q that stand side by side may share one of k and v. All launches stay: they are what runs
+    where there is no library.
 
     ```mlir
     %0 = epl.launch @k0_matmul(%q, %k) : (tensor<4x32x2x16xbf16>, tensor<4x32x2x16xbf16>) -> tensor<4x2x32x32xf32>

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,7 @@ from contextlib import nullcontext
 import jax, jax.numpy as jnp, numpy as np, epl
 
 SAMPLES, LENGTH, HEADS, WIDTH = {extents}
+SHARED = {shared}  # so many heads of q have one of k and v
 
 def masked(q, k, v):
     scores = jnp.einsum("bqhd,bkhd->bhqk", q, k, preferred_element_type=jnp.float32) / 3
@@ -40,12 +42,39 @@ def watched(q, k, v):
     weights = jax.nn.softmax(scores, axis=-1)
     return jnp.einsum("bhqk,bkhd->bqhd", weights.astype(v.dtype), v) + (weights**2).mean().astype(v.dtype)
 
+def grouped(q, k, v):
+    q = q.reshape(*q.shape[:2], -1, SHARED, WIDTH)
+    scores = jnp.einsum("bqhgd,bkhd->bhgqk", q, k, preferred_element_type=jnp.float32) / 3
+    below = jnp.tril(jnp.ones((LENGTH, LENGTH), bool))
+    weights = jax.nn.softmax(jnp.where(below, scores, -jnp.inf), axis=-1).astype(v.dtype)
+    return jnp.einsum("bhgqk,bkhd->bqhgd", weights, v)
+
+def repeated(q, k, v):
+    k, v = (jnp.repeat(each, SHARED, axis=2) for each in (k, v))
+    return jax.nn.dot_product_attention(q, k, v, is_causal=True)
+
+def turned(q, k, v):
+    q, k, v = (jnp.swapaxes(each, 1, 2) for each in (q, k, v))
+    angles = jnp.arange(LENGTH)[:, None] / (1 + jnp.arange(WIDTH))
+    q, k = (each * jnp.cos(angles).astype(q.dtype) for each in (q, k))
+    k, v = (jnp.repeat(each, SHARED, axis=1) for each in (k, v))
+    scores = jnp.einsum("bhqd,bhkd->bhqk", q, k, preferred_element_type=jnp.float32) / 3
+    below = jnp.tril(jnp.ones((LENGTH, LENGTH), bool))
+    weights = jax.nn.softmax(jnp.where(below, scores, -jnp.inf), axis=-1).astype(v.dtype)
+    return jnp.swapaxes(jnp.einsum("bhqk,bhkd->bhqd", weights, v), 1, 2)
+
+def dealt(q, k, v):
+    q = jnp.swapaxes(q.reshape(*q.shape[:2], SHARED, -1, WIDTH), 2, 3)
+    return jnp.swapaxes(grouped(q, k, v), 2, 3)
+
 def attend(q, k, v):
     return {attend}
 
 def model(params, x):
     def layer(x, w):
-        q, k, v = ((x @ w[i]).reshape(-1, LENGTH, HEADS, WIDTH) for i in range(3))
+        few = HEADS // SHARED * WIDTH
+        q, k, v = ((x @ own).reshape(-1, LENGTH, own.shape[1] // WIDTH, WIDTH)
+                   for own in (w[0], w[1, :, :few], w[2, :, :few]))
         return x + attend(q, k, v).reshape(x.shape) @ w[3]
     with {around}:
         for number, w in enumerate(params):
@@ -82,6 +111,7 @@ LIBRARY = {"EPL_CUDNN_REAL": str(CUDNN), "EPL_CUDNN_DEVICE": str(DEVICE)} if CUD
 FIELDS = {
     "dtype": "bfloat16",
     "extents": "4, 12, 2, 8",
+    "shared": "1",
     "mask": "below",
     "devices": "cuda:0x2",
     "config": "{}",
@@ -120,6 +150,53 @@ def test_attention_is_the_librarys(form: str, dtype: str, tmp_path: Path) -> Non
     kernels = run_step(tmp_path, FORMS[form], dtype=dtype, **LIBRARY)
     assert f"attend_{KINDS[dtype]}" in kernels
     assert not any("exp" in name for name in kernels), kernels
+
+
+# How heads of q share those of k and v, of whose gradients each is a sum then.
+GROUPS = {
+    "as JAX has them": "jax.nn.dot_product_attention(q, k, v, is_causal=True)",
+    "whole": "jax.nn.dot_product_attention(q, k, v)",
+    "written out": "grouped(q, k, v)",
+    "repeated": "repeated(q, k, v)",
+    "turned by positions": "turned(q, k, v)",
+}
+
+
+SHARES = [
+    ("as JAX has them", "2", "bfloat16"),
+    ("as JAX has them", "4", "bfloat16"),
+    ("whole", "2", "bfloat16"),
+    ("repeated", "2", "bfloat16"),
+    ("written out", "2", "float16"),
+    ("written out", "4", "float16"),
+]
+# In training the gradient of what is turned is in 16 bits nowhere: a launch rounds it and turns it back.
+TURNED = ("turned by positions", "2", "float16")
+
+
+@pytest.mark.parametrize(
+    ("step", "form", "shared", "dtype"),
+    [*(("step", *each) for each in (*SHARES, TURNED)), *(("train", *each) for each in SHARES)],
+)
+def test_heads_of_q_share_those_of_k_and_v(
+    step: str, form: str, shared: str, dtype: str, tmp_path: Path
+) -> None:
+    """One of four has no stride, that of the only head. Nobody makes a copy of k and v for each head of q."""
+    # Gradients of k and v add up those of some heads, each of which the library rounds: to 8 bits, or to 11.
+    bits = "-5" if (step, dtype) == ("train", "bfloat16") else "-6"
+    heads = {"extents": "4, 12, 4, 8", "shared": shared, "bits": bits}
+    kernels = run_step(tmp_path, GROUPS[form], step=step, dtype=dtype, **heads, **LIBRARY)
+    calls = 2 * 2 * 2
+    assert kernels[f"attend_{KINDS[dtype]}"] == calls
+    assert step == "step" or kernels[f"attend_back_{KINDS[dtype]}"] == calls
+    assert not any("exp_" in name for name in kernels), kernels
+    assert not any(re.fullmatch(r"k\d+_copy", name) for name in kernels), kernels
+
+
+def test_heads_that_are_dealt_out_are_not_the_librarys(tmp_path: Path) -> None:
+    """Heads of q that share one of k and v stand apart from one another."""
+    kernels = run_step(tmp_path, "dealt(q, k, v)", extents="4, 12, 4, 8", shared="2")
+    assert not any("attend" in name for name in kernels), kernels
 
 
 def test_without_a_library_the_plans_code_runs(tmp_path: Path) -> None:

@@ -2,16 +2,17 @@
 //
 // Problem: the gradient of attention is seven launches of another task than the attention, among others: dv =
 // p^T dO, dp = dO v^T, the gradient ds of the softmax (RowGradient.h), dq = ds k and dk = ds^T q, of which a
-// launch may round each. A library makes dq, dk and dv at once. Method: who reads what the softmax makes is
-// followed from task to task (TaskValues.h); the products must be of the same tensors, in the same places, as
-// those of the attention. All of them depend on dO and what is there before, so they may stand together
-// behind the last of that; one launch behind them stands for what the library does.
+// launch may round each, and add up those of k and v over the heads of q that share these. A library makes
+// dq, dk and dv at once. Method: who reads what the softmax makes is followed from task to task
+// (TaskValues.h); the products must be of the same tensors, in the same places, as those of the attention.
+// All of them depend on dO and what is there before, so they may stand together behind the last of that; one
+// launch behind them stands for what the library does.
 //
 //===----------------------------------------------------------------------===//
 
 #include "passes/kernel/match/AttentionGradient.h"
 
-#include "passes/kernel/cluster/NarrowFloats.h"
+#include "passes/kernel/match/AttentionSteps.h"
 #include "passes/kernel/match/TaskValues.h"
 
 using namespace mlir;
@@ -30,43 +31,6 @@ MaskOf mlir::epl::getMaskOf(LaunchOp launch, const SymbolTable &symbols, int64_t
   };
 }
 
-/// Whether a kernel gives each element of its input on in 16 bits, and does nothing else.
-static bool isRounding(KernelOp kernel) {
-  Block &body = kernel.getBody().front();
-  if (kernel.getKind() != KernelKind::fusion || body.getNumArguments() != 1 ||
-      body.getTerminator()->getNumOperands() != 1)
-    return false;
-  Value result = body.getTerminator()->getOperand(0);
-  RowExpressions elements(kernel, result, 1, 1, [](BlockArgument) { return std::nullopt; });
-  std::optional<Scalar> made = elements.trace(result, elements.getWhole());
-  return made && elements.getArgument(*made, elements.getWhole()) == body.getArgument(0) &&
-         isNarrowFloat(getElementTypeOrSelf(result));
-}
-
-/// For each dimension of the result of a kernel that only reorders its input: the steps along it in the
-/// result and in the input, and its extent; nothing if the kernel does something else.
-static std::optional<SmallVector<std::array<int64_t, 3>>> matchReordering(KernelOp kernel) {
-  Block &body = kernel.getBody().front();
-  if (kernel.getKind() != KernelKind::fusion || body.getNumArguments() != 1 ||
-      body.getTerminator()->getNumOperands() != 1)
-    return std::nullopt;
-  Value result = body.getTerminator()->getOperand(0);
-  RowExpressions elements(kernel, result, 1, 1, [](BlockArgument) { return std::nullopt; });
-  std::optional<Scalar> made = elements.trace(result, elements.getWhole());
-  bool isLoad = made && !made->value && made->node->kind == Element::Kind::load &&
-                made->node->tensor == body.getArgument(0) && made->node->access.offset == 0 &&
-                getElementTypeOrSelf(result) == getElementTypeOrSelf(body.getArgument(0));
-  if (!isLoad)
-    return std::nullopt;
-  SmallVector<std::array<int64_t, 3>> dims;
-  int64_t outer = cast<RankedTensorType>(result.getType()).getNumElements();
-  for (auto [to, from] : llvm::zip_equal(elements.getWhole().strides, made->node->access.strides)) {
-    dims.push_back({to, from, outer / to});
-    outer = to;
-  }
-  return dims;
-}
-
 /// The only launch that reads a value, or null.
 static LaunchOp getOnlyReader(Value value) {
   std::optional<SmallVector<OpOperand *>> readers = getReaders(value);
@@ -81,7 +45,7 @@ std::optional<AttentionGradient> AttentionGradient::find(const FoundAttention &a
                                                          const SymbolTable &symbols) {
   AttentionGradient found(attention);
   bool isFound = found.findLayouts(symbols) && found.findParts(symbols) && found.findOutputs(symbols) &&
-                 found.findPlace();
+                 found.findSteps() && found.findPlace();
   return isFound ? std::optional(std::move(found)) : std::nullopt;
 }
 
@@ -112,7 +76,8 @@ bool AttentionGradient::isSame(Value tensor, const AttentionLayout &layout, Valu
   };
   return llvm::all_of(llvm::zip_equal(getSteps(layout), getSteps(ownLayout), extents), [&](auto each) {
     auto [step, ownStep, extent] = each;
-    return llvm::is_contained(*dims, std::array<int64_t, 3>{step, ownStep, extent});
+    bool isShared = step == 0 && ownStep == 0; // by the heads of a group
+    return isShared || llvm::is_contained(*dims, std::array<int64_t, 3>{step, ownStep, extent});
   });
 }
 
@@ -170,7 +135,7 @@ bool AttentionGradient::matchValues(OpOperand &weights, const SymbolTable &symbo
     return false;
   dO = launch.getInputs()[product->tensor];
   doLayout = product->of, dvLayout = product->made;
-  dv = round(launch, symbols);
+  dv = finish(launch, dvLayout, ofValues.width, /*isOfQueries=*/false, symbols);
   return dv && getElementTypeOrSelf(dO) == getElementTypeOrSelf(weights.get());
 }
 
@@ -226,25 +191,55 @@ bool AttentionGradient::findOutputs(const SymbolTable &symbols) {
                 getExtents(isOfQueries ? attention.pairs.columns : attention.pairs.rows, product->width),
                 symbols))
       return false;
-    (isOfQueries ? dqLayout : dkLayout) = product->made;
-    (isOfQueries ? dq : dk) = round(launch, symbols);
+    AttentionLayout &layout = isOfQueries ? dqLayout : dkLayout;
+    layout = product->made;
+    (isOfQueries ? dq : dk) = finish(launch, layout, ofScores.width, isOfQueries, symbols);
   }
   return dq && dk;
 }
 
-/// A product as a part, and what alone reads it, if that rounds it: what makes the gradient; null if nothing
-/// makes it in the type of the tensors.
-LaunchOp AttentionGradient::round(LaunchOp product, const SymbolTable &symbols) {
+/// A product as a part, and what alone reads it, if that rounds it, or adds up what it makes for each head of
+/// a group: what makes the gradient; null if nothing makes it in the type of the tensors.
+LaunchOp AttentionGradient::finish(LaunchOp product, AttentionLayout &layout, int64_t width, bool isOfQueries,
+                                   const SymbolTable &symbols) {
   Type type = getElementTypeOrSelf(attention.product.getInputs()[1]);
   parts.push_back(product);
-  if (getElementTypeOrSelf(product.getResult(0)) == type)
-    return product;
-  LaunchOp rounding = getOnlyReader(product.getResult(0));
-  if (!rounding || rounding->getBlock() != product->getBlock() ||
-      getElementTypeOrSelf(rounding->getResult(0)) != type || !isRounding(kernelOf(rounding, symbols)))
+  auto isOfType = [&](LaunchOp launch) {
+    return launch && launch->getBlock() == product->getBlock() &&
+           getElementTypeOrSelf(launch->getResult(0)) == type;
+  };
+  if (!isOfType(product)) {
+    LaunchOp rounding = getOnlyReader(product.getResult(0));
+    if (!isOfType(rounding) || !isRounding(kernelOf(rounding, symbols)))
+      return {};
+    parts.push_back(rounding);
+  }
+  LaunchOp last = parts.back();
+  const AttentionPairs &pairs = attention.pairs;
+  if (isOfQueries || !pairs.group || layout.batch[*pairs.group] == 0)
+    return last;
+  LaunchOp sum = getOnlyReader(last.getResult(0));
+  std::optional<AttentionLayout> summed =
+      isOfType(sum) ? matchGroupSum(kernelOf(sum, symbols), layout, pairs, width) : std::nullopt;
+  if (!summed)
     return {};
-  parts.push_back(rounding);
-  return rounding;
+  layout = *summed;
+  parts.push_back(sum);
+  return sum;
+}
+
+/// How all tensors lie, as the library has them.
+bool AttentionGradient::findSteps() {
+  for (auto [layout, isOfQueries] :
+       {std::pair(&dqLayout, true), std::pair(&dkLayout, false), std::pair(&dvLayout, false),
+        std::pair(&ofScores.ofX, true), std::pair(&ofScores.ofY, false), std::pair(&ofValues.of, false),
+        std::pair(&ofValues.made, true), std::pair(&doLayout, true)}) {
+    std::optional<SmallVector<int64_t, 3>> each = attention.pairs.getSteps(*layout, isOfQueries);
+    if (!each)
+      return false;
+    llvm::append_range(steps, *each);
+  }
+  return true;
 }
 
 /// Behind all that they read, before all that reads the gradients.
@@ -313,13 +308,6 @@ bool AttentionGradient::replace(LaunchOp end, SymbolTable &symbols) {
   inputs.insert(inputs.end() - 1, dO);
   moveBehind(place == attention.product.getOperation() ? end.getOperation() : place,
              llvm::map_to_vector(parts, [](LaunchOp part) { return part.getOperation(); }));
-  SmallVector<int64_t> steps;
-  int64_t rows = attention.pairs.rows, columns = attention.pairs.columns;
-  for (auto [layout, positions] :
-       {std::pair(&dqLayout, rows), std::pair(&dkLayout, columns), std::pair(&dvLayout, columns),
-        std::pair(&ofScores.ofX, rows), std::pair(&ofScores.ofY, columns), std::pair(&ofValues.of, columns),
-        std::pair(&ofValues.made, rows), std::pair(&doLayout, rows)})
-    llvm::append_range(steps, layout->getSteps(positions));
   LaunchOp last = parts.back();
   auto attr = AttentionGradientAttr::get(last.getContext(), int64_t(parts.size()), steps);
   KernelOp kernel = addKernel(inputs, attr, last, symbols);

@@ -37,11 +37,13 @@ private:
   bool findOutputs(const SymbolTable &symbols);
   bool matchScores(LaunchOp launch, const SymbolTable &symbols);
   bool matchValues(OpOperand &weights, const SymbolTable &symbols);
+  bool findSteps();
   bool findPlace();
   bool isSame(Value tensor, const AttentionLayout &layout, Value own, const AttentionLayout &ownLayout,
               ArrayRef<int64_t> extents, const SymbolTable &symbols) const;
   SmallVector<int64_t> getExtents(int64_t positions, int64_t width) const;
-  LaunchOp round(LaunchOp product, const SymbolTable &symbols);
+  LaunchOp finish(LaunchOp product, AttentionLayout &layout, int64_t width, bool isOfQueries,
+                  const SymbolTable &symbols);
 
   FoundAttention attention;
   PairsOf ofScores;      // q and k
@@ -49,6 +51,7 @@ private:
   Value q, k, v;         // in the attention's task
   Value dO;              // in the gradient's task
   AttentionLayout doLayout, dqLayout, dkLayout, dvLayout;
+  SmallVector<int64_t> steps;  // of dq, dk, dv, q, k, v, o and dO
   LaunchOp dScores;            // what makes the gradient of the scores
   LaunchOp dq, dk, dv;         // what makes the gradients
   SmallVector<LaunchOp> parts; // all of them, in order

@@ -3,10 +3,11 @@
 // Problem: front ends transpose what they contract (JAX does so to every weight gradient), and each such
 // transpose moves a whole matrix. Matrix libraries read and write transposed operands for free.
 // Method: a transpose or broadcast of an operand, and a transpose that is the only use of the result, become
-// part of the contraction's indexing maps; then the operands are ordered so that the result's minor
-// dimension comes from the second one, which is how row-major libraries want it. The gradients of
-// convolutions read reversed weights, which becomes part of the maps too, and elements with zeros between
-// them: these are inserted right before the contraction, so that they share a kernel, which skips the zeros.
+// part of the contraction's indexing maps, also through a scale or a rounding (Transposes.h); what is
+// repeated is read once (Repetitions.h). Then the operands are ordered so that the result's minor dimension
+// comes from the second one, which is how row-major libraries want it. The gradients of convolutions read
+// reversed weights, which becomes part of the maps too, and elements with zeros between them: these are
+// inserted right before the contraction, so that they share a kernel, which skips the zeros.
 //
 // In: task bodies of flat ops. Out: the same values; contractions read what was transposed.
 //
@@ -14,6 +15,8 @@
 
 #include "passes/kernel/Passes.h"
 #include "passes/kernel/cluster/OpRoles.h"
+#include "passes/kernel/match/Repetitions.h"
+#include "passes/kernel/match/Transposes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Tensor/IR/Tensor.h"
@@ -175,41 +178,6 @@ bool dilateInput(GenericOp op, OpOperand &input) {
   return true;
 }
 
-/// The same fill for another type of equal rank and elements, or null if `init` is no fill.
-Value refill(Value init, RankedTensorType type, OpBuilder &builder) {
-  auto fill = init.getDefiningOp<GenericOp>();
-  if (!fill || !getFillValue(init) || fill.getIndexingMapsArray().front().getNumResults() != 0)
-    return {};
-  IRMapping mapping;
-  mapping.map(fill.getOperand(1),
-              tensor::EmptyOp::create(builder, fill.getLoc(), type.getShape(), type.getElementType()));
-  auto copy = cast<GenericOp>(builder.clone(*fill, mapping));
-  copy.getResult(0).setType(type);
-  return copy.getResult(0);
-}
-
-/// Writes the result of a transpose instead of its source.
-bool foldResult(GenericOp op) {
-  if (!op->hasOneUse())
-    return false;
-  auto user = dyn_cast<GenericOp>(*op->user_begin());
-  if (!user || !isTranspose(user) || user.getOperand(0) != op.getResult(0))
-    return false;
-  OpBuilder builder(op);
-  auto type = cast<RankedTensorType>(user.getResult(0).getType());
-  OpOperand &init = *op.getDpsInitOperand(0);
-  Value fill = refill(init.get(), type, builder);
-  if (!fill)
-    return false;
-  init.set(fill);
-  setMap(op, init,
-         inversePermutation(user.getIndexingMapsArray().front()).compose(op.getMatchingIndexingMap(&init)));
-  op.getResult(0).setType(type);
-  user.getResult(0).replaceAllUsesWith(op.getResult(0));
-  user.erase();
-  return true;
-}
-
 /// Whether the minor-most dimension of the result that one operand alone has is the first operand's.
 bool isMinorFromFirst(GenericOp op) {
   SmallVector<AffineMap> maps = op.getIndexingMapsArray();
@@ -246,13 +214,23 @@ struct NormalizeContractionsPass : epl::impl::NormalizeContractionsBase<Normaliz
         contractions.push_back(op);
     });
     for (GenericOp op : contractions) {
-      for (OpOperand *input : op.getDpsInputOperands())
-        while (foldInput(op, *input) || foldReversal(op, *input) || dilateInput(op, *input))
-          ;
-      while (foldResult(op))
+      foldInputs(op);
+      while (foldTransposeOfResult(op))
         ;
+      while (GenericOp split = splitRepeatedLoop(op)) {
+        op = split;
+        foldInputs(op);
+      }
       orderOperands(op);
     }
+  }
+
+private:
+  static void foldInputs(GenericOp op) {
+    for (OpOperand *input : op.getDpsInputOperands())
+      while (foldInput(op, *input) || lowerTranspose(*input) || foldReversal(op, *input) ||
+             dilateInput(op, *input))
+        ;
   }
 };
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <optional>
 #include <vector>
 
 namespace epl::runtime {
@@ -17,29 +18,77 @@ static std::vector<plan::BatchDim> batchOf(const plan::ContractT &contract,
   return batch;
 }
 
-static AttentionTensor tensorOf(uint32_t buffer, const std::vector<plan::BatchDim> &batch,
-                                int64_t (plan::BatchDim::*stride)() const, int64_t rows, int64_t columns,
-                                int64_t leading) {
-  // What nobody steps by, is as if it were dense.
-  AttentionTensor made{buffer, {1, 1, rows, columns}, {rows * leading, rows * leading, leading, 1}};
-  for (size_t i = 0; i < batch.size(); ++i) {
-    size_t dim = 2 - batch.size() + i;
-    made.extents[dim] = batch[i].extent();
-    made.strides[dim] = (batch[i].*stride)();
+/// Which loops over matrices of pairs of positions, outer ones first, are over samples, over heads, and over
+/// the heads of q that share one of k and v: -1 if there is none.
+struct Heads {
+  int sample = -1, head = -1, group = -1;
+};
+
+/// Nothing if there are loops that no library has: the heads of a group must stand side by side in q and o.
+static std::optional<Heads> headsOf(const std::vector<plan::BatchDim> &scores,
+                                    const std::vector<plan::BatchDim> &product) {
+  Heads heads;
+  std::vector<int> others;
+  for (int loop = 0; loop < int(scores.size()); ++loop) {
+    if (scores[size_t(loop)].stride_b() != 0)
+      others.push_back(loop);
+    else if (heads.group >= 0)
+      return std::nullopt;
+    else
+      heads.group = loop;
   }
-  return made;
+  if (others.size() > 2)
+    return std::nullopt;
+  auto isSideBySide = [&](int loop) {
+    const plan::BatchDim &group = scores[size_t(heads.group)];
+    return scores[size_t(loop)].stride_a() == group.extent() * group.stride_a() &&
+           product[size_t(loop)].stride_c() == group.extent() * product[size_t(heads.group)].stride_c();
+  };
+  for (size_t i = others.size(); i-- > 0;) {
+    bool isHead = heads.group < 0 || (others.size() == 2 && isSideBySide(others[i]));
+    (isHead && heads.head < 0 ? heads.head : heads.sample) = others[i];
+  }
+  return heads.group < 0 || others.size() < 2 || heads.head >= 0 ? std::optional(heads) : std::nullopt;
 }
+
+/// A tensor of a product with strides along the loops of its batch; of queries it has the heads of a group.
+class TensorMaker {
+public:
+  TensorMaker(const std::vector<plan::BatchDim> &batch, Heads heads) : batch(batch), heads(heads) {}
+
+  AttentionTensor make(uint32_t buffer, int64_t (plan::BatchDim::*stride)() const, int64_t rows,
+                       int64_t columns, int64_t leading, bool isOfQueries) const {
+    // What nobody steps by, is as if it were dense.
+    AttentionTensor made{buffer, {1, 1, rows, columns}, {rows * leading, rows * leading, leading, 1}};
+    auto set = [&](size_t dim, int loop) {
+      if (loop < 0)
+        return;
+      made.extents[dim] *= batch[size_t(loop)].extent();
+      made.strides[dim] = (batch[size_t(loop)].*stride)();
+    };
+    set(0, heads.sample), set(1, heads.head);
+    if (isOfQueries)
+      set(1, heads.group);
+    return made;
+  }
+
+private:
+  const std::vector<plan::BatchDim> &batch;
+  Heads heads;
+};
 
 AttentionShape shapeOf(const plan::PlanT &plan, const plan::ContractT &contract) {
   const plan::AttentionT &attention = *contract.attention;
   const plan::ContractT &scores = *plan.commands[attention.scores]->action.AsContract();
-  std::vector<plan::BatchDim> first = batchOf(scores, &plan::BatchDim::stride_c);
-  std::vector<plan::BatchDim> second = batchOf(contract, &plan::BatchDim::stride_a);
+  std::vector<plan::BatchDim> ofScores = batchOf(scores, &plan::BatchDim::stride_c);
+  std::vector<plan::BatchDim> ofProduct = batchOf(contract, &plan::BatchDim::stride_a);
+  Heads heads = headsOf(ofScores, ofProduct).value_or(Heads());
+  TensorMaker first(ofScores, heads), second(ofProduct, heads);
   return {contract.type,
-          tensorOf(scores.a, first, &plan::BatchDim::stride_a, scores.m, scores.k, scores.lda),
-          tensorOf(scores.b, first, &plan::BatchDim::stride_b, scores.n, scores.k, scores.ldb),
-          tensorOf(contract.b, second, &plan::BatchDim::stride_b, contract.k, contract.n, contract.ldb),
-          tensorOf(contract.c, second, &plan::BatchDim::stride_c, contract.m, contract.n, contract.ldc),
+          first.make(scores.a, &plan::BatchDim::stride_a, scores.m, scores.k, scores.lda, true),
+          first.make(scores.b, &plan::BatchDim::stride_b, scores.n, scores.k, scores.ldb, false),
+          second.make(contract.b, &plan::BatchDim::stride_b, contract.k, contract.n, contract.ldb, false),
+          second.make(contract.c, &plan::BatchDim::stride_c, contract.m, contract.n, contract.ldc, true),
           attention.scale,
           attention.causal};
 }
@@ -121,7 +170,7 @@ private:
   /// Whether the scores lie as the product reads its first operand: matrices one behind the other.
   bool fit(const plan::ContractT &scores) const {
     if (scores.m != product.m || scores.n != product.k || scores.ldc != scores.n ||
-        product.lda != product.k || scores.batch.size() != product.batch.size() || product.batch.size() > 2)
+        product.lda != product.k || scores.batch.size() != product.batch.size())
       return false;
     std::vector<plan::BatchDim> first = batchOf(scores, &plan::BatchDim::stride_c);
     std::vector<plan::BatchDim> second = batchOf(product, &plan::BatchDim::stride_a);
@@ -129,12 +178,13 @@ private:
     for (size_t i = first.size(); i-- > 0;) {
       const plan::BatchDim &one = first[i], &other = second[i];
       bool isAlike = one.extent() == other.extent() && one.stride_c() == next && other.stride_a() == next;
-      if (!isAlike || one.extent() < 1 || one.stride_a() < 1 || one.stride_b() < 1 || other.stride_b() < 1 ||
-          other.stride_c() < 1)
+      bool isGroup = one.stride_b() == 0 && other.stride_b() == 0;
+      if (!isAlike || one.extent() < 1 || one.stride_a() < 1 || other.stride_c() < 1 ||
+          (!isGroup && (one.stride_b() < 1 || other.stride_b() < 1)))
         return false;
       next *= one.extent();
     }
-    return true;
+    return headsOf(first, second).has_value();
   }
 
   std::string faultOfPart(uint32_t part) const {

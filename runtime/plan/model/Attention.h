@@ -18,7 +18,8 @@ struct AttentionTensor {
   std::array<int64_t, 4> strides; ///< in elements, positive
 };
 
-/// o = softmax(scale * q k^T) v for each sample and head.
+/// o = softmax(scale * q k^T) v for each sample and head of q. Of k and v there may be fewer heads: then each
+/// is that of a group of heads of q, which stand side by side.
 struct AttentionShape {
   plan::ElementType type; ///< of all four; sums are f32
   AttentionTensor q, k, v, o;

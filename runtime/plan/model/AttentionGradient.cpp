@@ -12,7 +12,7 @@ const plan::ContractT *attentionEndOf(const plan::PlanT &plan, const plan::Atten
   if (!end || !end->attention || end->attention->scores >= plan.commands.size())
     return nullptr;
   const plan::ContractT *scores = plan.commands[end->attention->scores]->action.AsContract();
-  return scores && scores->batch.size() <= 2 && end->batch.size() <= 2 ? end : nullptr;
+  return scores && scores->batch.size() <= 3 && scores->batch.size() == end->batch.size() ? end : nullptr;
 }
 
 static AttentionTensor tensorOf(const plan::AttentionOperand &operand, const AttentionTensor &like) {

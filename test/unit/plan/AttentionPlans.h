@@ -18,7 +18,8 @@ plan::PlanT attentionPlan(bool keepsQueries = false);
 
 /// The same with a gradient, of that of o, s3: #3 that of v; #4 that of the softmax; #5 that of the scores;
 /// #6 that of q; #7 that of k; #8 stands for these. The softmax makes exponentials and their sums, too.
-plan::PlanT gradientPlan();
+/// `group` heads of q share one of k and v, if that is more than 1; then #3 is a launch.
+plan::PlanT gradientPlan(int64_t group = 1);
 
 } // namespace epl::runtime::test
 

@@ -56,13 +56,15 @@ static bool describe(dnn::Graph &made, const AttentionGradientShape &shape,
   Tensor &p = graph.apply(PointwiseMode::exp, *scores, nullptr, graph.addBetween(pairs));
   const AttentionTensor matrices{
       0, pairs, {pairs[1] * pairs[2] * pairs[3], pairs[2] * pairs[3], pairs[3], 1}};
-  graph.multiply(graph.transpose(p, matrices), dO, graph.addOperand(TensorId::dv, shape.dv, operands.dv));
+  graph.multiplyGroups(graph.transpose(p, matrices), dO,
+                       graph.addOperand(TensorId::dv, shape.dv, operands.dv), shape.dv);
 
   Tensor &dp = graph.multiply(dO, v, graph.addBetween(pairs));
   Tensor &difference = graph.apply(PointwiseMode::subtract, dp, &rowSums, graph.addBetween(pairs));
   Tensor &product = graph.apply(PointwiseMode::multiply, difference, &p, graph.addBetween(pairs));
   Tensor &ds = graph.apply(PointwiseMode::multiply, product, &scale, graph.addBetween(pairs));
-  graph.multiply(graph.transpose(ds, matrices), q, graph.addOperand(TensorId::dk, shape.dk, operands.dk));
+  graph.multiplyGroups(graph.transpose(ds, matrices), q,
+                       graph.addOperand(TensorId::dk, shape.dk, operands.dk), shape.dk);
   graph.multiply(ds, graph.transpose(k, transposed(own.k)),
                  graph.addOperand(TensorId::dq, shape.dq, operands.dq));
   return made.plan(/*takesNarrow=*/true, pairs[0] * pairs[1] * pairs[2] * pairs[3] * kPairBytes);

@@ -84,16 +84,29 @@ Tensor &AttentionGraph::apply(PointwiseMode mode, Tensor &x, const Tensor *b, Te
   return y;
 }
 
-Tensor &AttentionGraph::reduce(dnn::ReductionOperator by, Tensor &x) {
+void AttentionGraph::reduce(dnn::ReductionOperator by, Tensor &x, Tensor &y) {
   Tensor &reduction = finished(graph.add(Kind::reduction)
                                    .set(Attribute::reductionOperator, ValueType::reductionOperator, by)
                                    .set(Attribute::reductionType, ValueType::dataType, DataType::f32));
-  Tensor &y = addBetween(rows);
   graph.addOperation(graph.add(Kind::reductionOperation)
                          .set(Attribute::reductionDescriptor, reduction)
                          .set(Attribute::reductionX, x)
                          .set(Attribute::reductionY, y));
+}
+
+Tensor &AttentionGraph::reduce(dnn::ReductionOperator by, Tensor &x) {
+  Tensor &y = addBetween(rows);
+  reduce(by, x, y);
   return y;
+}
+
+Tensor &AttentionGraph::multiplyGroups(Tensor &a, Tensor &b, Tensor &c, const AttentionTensor &made) {
+  Extents all = made.extents;
+  all[1] = pairs[1];
+  if (all == made.extents)
+    return multiply(a, b, c);
+  reduce(dnn::ReductionOperator::add, multiply(a, b, addNarrow(all)), c);
+  return c;
 }
 
 Tensor &AttentionGraph::transpose(Tensor &x, const AttentionTensor &like) {

@@ -37,6 +37,9 @@ public:
                 const Tensor *condition = nullptr, int64_t axis = -1);
   /// Combines the elements of each row.
   Tensor &reduce(dnn::ReductionOperator by, Tensor &x);
+  /// a b with a matrix for each head of q, as `c`, which has the sums of each group's where it has fewer
+  /// heads.
+  Tensor &multiplyGroups(Tensor &a, Tensor &b, Tensor &c, const AttentionTensor &made);
   /// `x`, of matrices of some extents, as the tensor whose matrices are transposed, in the operands' type.
   Tensor &transpose(Tensor &x, const AttentionTensor &like);
   /// Scores up to the diagonal, beside them those that calls pass as the mask.
@@ -48,6 +51,7 @@ private:
   Tensor &beginTensor(int64_t id, dnn::DataType type, const Extents &extents, const Extents &strides,
                       int64_t alignment);
   Tensor &addBetween(const Extents &extents, dnn::DataType type);
+  void reduce(dnn::ReductionOperator by, Tensor &x, Tensor &y);
 
   dnn::Graph &graph;
   dnn::DataType type;

@@ -31,7 +31,7 @@ template <typename T> struct Attention {
   float score(long sample, long head, long query, long key) const {
     float sum = 0;
     for (long i = x.depth; i-- > 0;)
-      sum += widen(at(x.q, sample, head, query, i)) * widen(at(x.k, sample, head, key, i));
+      sum += widen(at(x.q, sample, head, query, i)) * widen(at(x.k, sample, head / x.group, key, i));
     return sum * x.scale;
   }
 
@@ -48,7 +48,7 @@ template <typename T> struct Attention {
     for (long key = keys; key-- > 0;) {
       T weight;
       store(weight, exponential(score(sample, head, query, key) - most) / sum);
-      result += widen(weight) * widen(at(x.v, sample, head, key, element));
+      result += widen(weight) * widen(at(x.v, sample, head / x.group, key, element));
     }
     store(at(x.o, sample, head, query, element), result);
     if (element == 0)
@@ -81,7 +81,7 @@ template <typename T> struct Gradient {
   float weight(long sample, long head, long query, long key) const {
     float sum = 0;
     for (long i = x.depth; i-- > 0;)
-      sum += widen(at(x.q, sample, head, query, i)) * widen(at(x.k, sample, head, key, i));
+      sum += widen(at(x.q, sample, head, query, i)) * widen(at(x.k, sample, head / x.group, key, i));
     float stats = reinterpret_cast<const float *>(x.stats)[rowOf(sample, head, query)];
     return exponential(sum * x.scale - stats);
   }
@@ -97,7 +97,7 @@ template <typename T> struct Gradient {
   float score(long sample, long head, long query, long key) const {
     float sum = 0;
     for (long i = x.width; i-- > 0;)
-      sum += widen(at(x.dO, sample, head, query, i)) * widen(at(x.v, sample, head, key, i));
+      sum += widen(at(x.dO, sample, head, query, i)) * widen(at(x.v, sample, head / x.group, key, i));
     T rounded;
     store(rounded, (sum - rowSum(sample, head, query)) * weight(sample, head, query, key) * x.scale);
     return widen(rounded);
@@ -107,21 +107,21 @@ template <typename T> struct Gradient {
     float sum = 0;
     for (long key = x.keys; key-- > 0;)
       if (isKept(query, key))
-        sum += score(sample, head, query, key) * widen(at(x.k, sample, head, key, element));
+        sum += score(sample, head, query, key) * widen(at(x.k, sample, head / x.group, key, element));
     store(at(x.dq, sample, head, query, element), sum);
     if (element == 0)
       reinterpret_cast<float *>(x.rowSums)[rowOf(sample, head, query)] = rowSum(sample, head, query);
   }
 
-  void runKey(long sample, long head, long key, long element) const {
+  float ofKey(long sample, long head, long key, long element) const {
     float sum = 0;
     for (long query = x.queries; query-- > 0;)
       if (isKept(query, key))
         sum += score(sample, head, query, key) * widen(at(x.q, sample, head, query, element));
-    store(at(x.dk, sample, head, key, element), sum);
+    return sum;
   }
 
-  void runValue(long sample, long head, long key, long element) const {
+  float ofValue(long sample, long head, long key, long element) const {
     float sum = 0;
     for (long query = x.queries; query-- > 0;)
       if (isKept(query, key)) {
@@ -129,22 +129,44 @@ template <typename T> struct Gradient {
         store(rounded, weight(sample, head, query, key));
         sum += widen(rounded) * widen(at(x.dO, sample, head, query, element));
       }
-    store(at(x.dv, sample, head, key, element), sum);
+    return sum;
   }
 
-  template <typename Run> void each(long positions, long width, Run run) const {
-    for (long i = threadNumber(); i < x.samples * x.heads * positions * width; i += threadCount()) {
+  /// What the heads of q have of one of k and v, each rounded before they are added.
+  template <typename Of> float sumGroup(long head, Of of) const {
+    float sum = 0;
+    for (long i = x.group; i-- > 0;) {
+      T rounded;
+      store(rounded, of(head * x.group + i));
+      sum += widen(rounded);
+    }
+    return sum;
+  }
+
+  void runKey(long sample, long head, long key, long element) const {
+    store(at(x.dk, sample, head, key, element),
+          sumGroup(head, [&](long each) { return ofKey(sample, each, key, element); }));
+  }
+
+  void runValue(long sample, long head, long key, long element) const {
+    store(at(x.dv, sample, head, key, element),
+          sumGroup(head, [&](long each) { return ofValue(sample, each, key, element); }));
+  }
+
+  template <typename Run> void each(long heads, long positions, long width, Run run) const {
+    for (long i = threadNumber(); i < x.samples * heads * positions * width; i += threadCount()) {
       long row = i / width, matrix = row / positions;
-      run(matrix / x.heads, matrix % x.heads, row % positions, i % width);
+      run(matrix / heads, matrix % heads, row % positions, i % width);
     }
   }
 
   void run() const {
     if (threadNumber() == 0)
       *reinterpret_cast<unsigned long *>(x.workspace) = x.dq.pointer;
-    each(x.queries, x.depth, [&](long b, long h, long t, long e) { runQuery(b, h, t, e); });
-    each(x.keys, x.depth, [&](long b, long h, long t, long e) { runKey(b, h, t, e); });
-    each(x.keys, x.width, [&](long b, long h, long t, long e) { runValue(b, h, t, e); });
+    long heads = x.heads / x.group;
+    each(x.heads, x.queries, x.depth, [&](long b, long h, long t, long e) { runQuery(b, h, t, e); });
+    each(heads, x.keys, x.depth, [&](long b, long h, long t, long e) { runKey(b, h, t, e); });
+    each(heads, x.keys, x.width, [&](long b, long h, long t, long e) { runValue(b, h, t, e); });
   }
 };
 

@@ -9,11 +9,11 @@ struct AttendTensor {
   long strides[4];
 };
 
-/// o = softmax(scale * q k^T) v.
+/// o = softmax(scale * q k^T) v; each head of k and v is that of `group` heads of q.
 struct AttendArguments {
   AttendTensor q, k, v, o;
   unsigned long stats; ///< of each row, dense: its maximum and the logarithm of its sum, added
-  long samples, heads, queries, keys;
+  long samples, heads, group, queries, keys;
   long depth, width; ///< elements of q and k, of v and o
   float scale;
   int isCausal;
@@ -25,7 +25,7 @@ struct AttendGradientArguments {
   AttendTensor q, k, v, o, dO, dq, dk, dv;
   unsigned long stats;   ///< as attention has written it
   unsigned long rowSums; ///< of each row, dense: dO o, summed
-  long samples, heads, queries, keys;
+  long samples, heads, group, queries, keys;
   long depth, width;
   float scale, one; ///< one: a factor of the sums
   int isCausal;

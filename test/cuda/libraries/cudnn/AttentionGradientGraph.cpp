@@ -17,7 +17,7 @@ public:
   explicit Finder(const DescriptorT &graph) : GraphFinder(graph) {}
 
   std::optional<AttentionGradientGraph> find() {
-    if (lastProducts().size() != 3 || !findScores() || !findSoftmax() || !findProducts() || !hasMetAll())
+    if (!findScores() || !findSoftmax() || !findProducts() || !hasMetAll())
       return std::nullopt;
     return found;
   }
@@ -81,14 +81,27 @@ private:
 
   /// dv = p^T dO, dk = ds^T q.
   bool findProducts() {
-    for (const DescriptorT *last : lastProducts()) {
-      const DescriptorT *transposed = reshaped(a(last));
-      if (transposed == p && second(last) == found.dO)
-        found.dv = c(product(c(last)));
-      if (transposed == ds && second(last) == found.q)
-        found.dk = c(product(c(last)));
+    for (const DescriptorT *operation : operations) {
+      const DescriptorT *transposed =
+          operation->kind == Kind::productOperation ? reshaped(a(operation)) : nullptr;
+      if (transposed == p && second(operation) == found.dO)
+        found.dv = groupsOf(c(product(c(operation))));
+      if (transposed == ds && second(operation) == found.q)
+        found.dk = groupsOf(c(product(c(operation))));
     }
     return found.dv && found.dk;
+  }
+
+  /// What a product for each head of q is summed to, for those of k and v; itself, if it is in memory.
+  const DescriptorT *groupsOf(const DescriptorT *made) {
+    if (!made->has(Attribute::tensorIsVirtual))
+      return made;
+    for (const DescriptorT *operation : operations)
+      if (operation->kind == Kind::reductionOperation && &operation->at(Attribute::reductionX) == made)
+        if (const DescriptorT *sum = &operation->at(Attribute::reductionY);
+            isReduced(sum, ReductionOperator::add, made))
+          return sum;
+    return nullptr;
   }
 
   AttentionGradientGraph found{};
@@ -122,7 +135,7 @@ bool isTaken(const AttentionGradientGraph &found) {
       return false;
   Ints q = extentsOf(*found.q), k = transposedOf(*found.k), v = transposedOf(*found.v),
        o = extentsOf(*found.o);
-  bool fits = q[0] == k[0] && q[1] == k[1] && q[3] == k[3] && v == Ints{k[0], k[1], k[2], o[3]} &&
+  bool fits = q[0] == k[0] && q[1] % k[1] == 0 && q[3] == k[3] && v == Ints{k[0], k[1], k[2], o[3]} &&
               o == Ints{q[0], q[1], q[2], v[3]} && extentsOf(*found.dO) == o && extentsOf(*found.dq) == q &&
               extentsOf(*found.dk) == k && extentsOf(*found.dv) == v &&
               extentsOf(*found.stats) == Ints{q[0], q[1], q[2], 1};

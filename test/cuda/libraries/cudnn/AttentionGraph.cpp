@@ -75,8 +75,9 @@ static bool isTaken(const AttentionGraph &found) {
     if (tensor->get<DataType>(Attribute::tensorType) != type || extentsOf(*tensor).size() != 4)
       return false;
   Ints q = extentsOf(*found.q), k = extentsOf(*found.k), v = extentsOf(*found.v), o = extentsOf(*found.o);
-  bool fits = q[0] == k[0] && q[0] == v[0] && q[1] == k[1] && q[1] == v[1] && q[3] == k[2] && k[3] == v[2] &&
-              o == Ints{q[0], q[1], q[2], v[3]} && extentsOf(*found.stats) == Ints{q[0], q[1], q[2], 1};
+  bool fits = q[0] == k[0] && q[0] == v[0] && q[1] % k[1] == 0 && k[1] == v[1] && q[3] == k[2] &&
+              k[3] == v[2] && o == Ints{q[0], q[1], q[2], v[3]} &&
+              extentsOf(*found.stats) == Ints{q[0], q[1], q[2], 1};
   auto stride = [](const DescriptorT &tensor, size_t dim) {
     return tensor.list<int64_t>(Attribute::tensorStrides)[dim];
   };

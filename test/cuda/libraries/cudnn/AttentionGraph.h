@@ -7,7 +7,8 @@
 
 namespace cudnn_double {
 
-/// The tensors of attention; k is transposed, mask is null if it has none.
+/// The tensors of attention, of whose k and v a head may be that of several heads of q, side by side; k is
+/// transposed, mask is null if it has none.
 struct AttentionGraph {
   const DescriptorT *q, *k, *v, *o, *stats, *scale, *mask;
 };

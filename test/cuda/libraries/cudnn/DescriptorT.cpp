@@ -190,6 +190,14 @@ static std::string faultOfOperands(const DescriptorT &operation, Attribute resul
   return "";
 }
 
+/// A reduction makes one element of all along a dimension, or of so many that stand side by side.
+static std::string faultOfReduction(const Ints &from, const Ints &to) {
+  bool fits = from.size() == to.size();
+  for (size_t dim = 0; fits && dim < from.size(); ++dim)
+    fits = from[dim] % to[dim] == 0;
+  return fits ? "" : "a reduction has tensors whose extents do not fit";
+}
+
 /// Of what graphs of several operations are made of.
 static std::string faultOfPart(const DescriptorT &part) {
   switch (part.kind) {
@@ -211,7 +219,8 @@ static std::string faultOfPart(const DescriptorT &part) {
   case Kind::reductionOperation:
     if (!hasAll(part, {Attribute::reductionDescriptor, Attribute::reductionX, Attribute::reductionY}))
       return "a reduction's operation lacks an attribute";
-    return faultOfOperands(part, Attribute::reductionX, {Attribute::reductionY});
+    return faultOfReduction(part.at(Attribute::reductionX).list<int64_t>(Attribute::tensorExtents),
+                            part.at(Attribute::reductionY).list<int64_t>(Attribute::tensorExtents));
   case Kind::reshapeOperation: {
     if (!hasAll(part, {Attribute::reshapeX, Attribute::reshapeY}))
       return "a reshape lacks a tensor";

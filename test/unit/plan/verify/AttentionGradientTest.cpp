@@ -41,6 +41,56 @@ TEST(AttentionGradient, IsOfTheTensorsOfAttention) {
     EXPECT_EQ(plan.commands[part]->attention, int32_t(kGradient));
 }
 
+/// Fewer heads of k and v than of q: of both the gradients have their own.
+TEST(AttentionGradient, IsOfGroupsOfHeads) {
+  PlanT plan = gradientPlan(2);
+  EXPECT_EQ(verifyPlan(plan), std::vector<std::string>());
+  EXPECT_EQ(textOf(shapeOf(plan, gradientOf(plan))),
+            "q bf16[2x6x4x8] by 192x8x48x1, k bf16[2x3x5x8] by 120x8x24x1, v bf16[2x3x5x8] by 120x8x24x1, "
+            "o bf16[2x6x4x8] by 192x8x48x1, scale 0.250000 causal, dO bf16[2x6x4x8] by 192x8x48x1, "
+            "dq bf16[2x6x4x8] by 192x8x48x1, dk bf16[2x3x5x8] by 120x8x24x1, dv bf16[2x3x5x8] by 120x8x24x1");
+  EXPECT_EQ(costOf(plan, Mesh(plan), *plan.commands[kGradient]).flops,
+            2 * 5 * test::kB * 2 * test::kH * test::kQ * test::kK * test::kD);
+}
+
+/// What a library has no heads for.
+TEST(AttentionGradient, IsOfGroupsSideBySide) {
+  constexpr int64_t kGroup = 2, kPairs = test::kQ * test::kK, kHeads = test::kH, kWidth = test::kD;
+  using plan::BatchDim;
+  const std::function<void(plan::ContractT &, plan::ContractT &)> changes[] = {
+      // Of q: the heads of a group lie apart from one another, those of the next group between them.
+      [](plan::ContractT &scores, plan::ContractT &) {
+        scores.batch[1] = BatchDim(kHeads, kWidth, kWidth, kGroup * kPairs);
+        scores.batch[2] = BatchDim(kGroup, kHeads * kWidth, 0, kPairs);
+      },
+      // Of o.
+      [](plan::ContractT &, plan::ContractT &end) {
+        end.batch[0] = BatchDim(kHeads, kGroup * kPairs, kWidth, kWidth);
+        end.batch[2] = BatchDim(kGroup, kPairs, 0, kHeads * kWidth);
+      },
+      // Of v there are as many as of q, or of k.
+      [](plan::ContractT &, plan::ContractT &end) {
+        end.batch[0] = BatchDim(kHeads, kGroup * kPairs, 4, kGroup * kWidth);
+        end.batch[2] = BatchDim(kGroup, kPairs, 1, kWidth);
+      },
+      [](plan::ContractT &scores, plan::ContractT &) {
+        scores.batch[1] = BatchDim(kHeads, kGroup * kWidth, 4, kGroup * kPairs);
+        scores.batch[2] = BatchDim(kGroup, kWidth, 1, kPairs);
+      },
+      // Two loops over heads of a group.
+      [](plan::ContractT &scores, plan::ContractT &end) {
+        scores.batch[1] = BatchDim(kHeads, kGroup * kWidth, 0, kGroup * kPairs);
+        end.batch[0] = BatchDim(kHeads, kGroup * kPairs, 0, kGroup * kWidth);
+      }};
+  for (const auto &change : changes) {
+    PlanT plan = gradientPlan(2);
+    change(*plan.commands[0]->action.AsContract(), endOf(plan));
+    EXPECT_THAT(verifyPlan(plan),
+                Contains(HasSubstr("the attention of command #2 \"o\" has products whose extents "
+                                   "or strides do not fit together")));
+  }
+}
+
 TEST(AttentionGradient, IsShown) {
   std::string text = dumpPlan(gradientPlan());
   EXPECT_THAT(text, HasSubstr("attention with #0 and #1 scale 0.25 causal gradient #8 rows b"));
@@ -141,6 +191,12 @@ const Case kCases[] = {
            origin = plan::Origin(6, -1, 0, -1, 0);
      },
      "reads another value of o than its attention"},
+    {"OtherStepsOfAGroup",
+     [](PlanT &p) {
+       p = gradientPlan(2);
+       gradientOf(p).inputs[1] = plan::AttentionOperand(1, 120, 40, 8);
+     },
+     "is of q bf16[2x6x4x8] by 192x8x48x1, k bf16[2x3x5x8] by 120x40x8x1"},
     {"MadeByNoPart", [](PlanT &p) { p.commands[6]->attention = -1; },
      "has a gradient in buffer 4 that a command has made whose work it does not do"},
     {"PartOfAnotherLane",

@@ -52,6 +52,17 @@ TEST(Attention, OfOneMatrixHasOneSampleAndHead) {
   EXPECT_EQ(shapeOf(plan, endOf(plan)).v.strides[2], kH * kD);
 }
 
+/// One head of k and v for all of q.
+TEST(Attention, OfOneHeadOfKeysHasThatOfDenseSteps) {
+  PlanT plan = attentionPlan();
+  scoresOf(plan).batch[1] = plan::BatchDim(kH, kD, 0, kQ * kK);
+  endOf(plan).batch[0] = plan::BatchDim(kH, kQ * kK, 0, kD);
+  EXPECT_EQ(verifyPlan(plan), std::vector<std::string>());
+  EXPECT_EQ(textOf(shapeOf(plan, endOf(plan))),
+            "q bf16[2x3x4x8] by 96x8x24x1, k bf16[2x1x5x8] by 120x120x24x1, v bf16[2x1x5x8] by 120x120x24x1, "
+            "o bf16[2x3x4x8] by 96x8x24x1, scale 0.250000 causal");
+}
+
 TEST(Attention, ReadsQueriesAndKeysToo) {
   PlanT plan = attentionPlan();
   std::vector<Access> accesses = accessesOf(plan, Mesh(plan), *plan.commands[2]);
