@@ -114,8 +114,8 @@ class Connection:
     def exchanging(self, plan: Any, pulled: Pulled, pushed: Pushed) -> Iterator[Any]:
         """What a plan that runs in the block exchanges with the servers, as the runtime's `Outside`.
 
-        Goes on to the next step if it has pushed all. One that has pushed some, and fails, is this
-        worker's last.
+        None if it exchanges nothing. Goes on to the next step if all is pushed. One that has pushed some, and
+        fails, is this worker's last.
 
         Args:
           pulled, pushed: of the plan's slots with such a role what each is.
@@ -127,7 +127,7 @@ class Connection:
         outside = guarded(self._worker.outside, plan, self.step, pulled, pushed)
         self._lacks_rows = bool(self.job.tables)
         try:
-            yield outside
+            yield outside if pulled or pushed else None
         except BaseException as error:
             guarded(self._worker.check)  # this says more, if it is why the step has failed
             if outside.num_pushed and not self._has_pushed_all(outside):

@@ -92,29 +92,26 @@ public:
 
   void push(uint64_t step, uint32_t parameter, const std::vector<HostTensor> &pushes) {
     std::vector<HostTensor> cut;
-    std::vector<uint32_t> blocks = blocksOf({parameter, BlockStore::kParameter});
-    for (uint32_t block : blocks)
+    for (uint32_t block : blocksOf({parameter, BlockStore::kParameter}))
       cut.push_back(pushOf(*job, block, pushes));
-    std::unique_lock lock(mutex);
-    checkRunning();
-    for (size_t i = 0; i < blocks.size(); ++i) {
-      held[++lastHandle] = std::move(cut[i]);
-      perform(logic.push(step, blocks[i], lastHandle));
-    }
+    pushBlocks(step, firstBlocks[parameter], std::move(cut));
   }
 
   void pushRows(uint64_t step, std::span<const RowGradients> rows) {
     if (rowsStep != step)
       pullRows(step, {});
-    std::vector<HostTensor> cut = pushesOfRows(*job, splits, rows);
+    pushBlocks(step, uint32_t(job->blocks.size()), pushesOfRows(*job, splits, rows));
+    awaitRoom();
+  }
+
+  /// Of as many blocks as there are pushes, from one on.
+  void pushBlocks(uint64_t step, uint32_t block, std::vector<HostTensor> pushes) {
     std::unique_lock lock(mutex);
     checkRunning();
-    uint32_t part = job->blocks.size();
-    for (HostTensor &push : cut) {
-      held[++lastHandle] = std::move(push);
-      perform(logic.push(step, part++, lastHandle));
+    for (HostTensor &each : pushes) {
+      held[++lastHandle] = std::move(each);
+      perform(logic.push(step, block++, lastHandle));
     }
-    await(lock, [&] { return mostWaiting() <= kMostWaiting; });
   }
 
   void request(uint64_t step, std::span<const Wanted> values, Listener &waiting) {
