@@ -42,7 +42,8 @@ from epl.servers.strategy import ParameterServer
 from epl.servers.workers import workers
 from epl.simulation import MeshSimulation, Simulation
 from epl.stages import Compiled, Lowered, load
-from epl.tables.table import Table, constant, normal, uniform, zeros
+from epl.tables.inits import constant, normal, uniform, zeros
+from epl.tables.table import Table
 
 
 def __getattr__(name: str) -> str:

@@ -25,6 +25,7 @@ from epl import environment, scopes
 from epl.adapters.jax import trace as adapter
 from epl.errors import Place
 from epl.servers import connection
+from epl.tables.table import KEEPING
 from steps import scale
 
 Lower = Callable[..., adapter.Program]
@@ -218,5 +219,6 @@ def compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
 def own_servers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The test is a process of its own to its servers, which are in it."""
     monkeypatch.setattr(connection, "_connection", None)
+    monkeypatch.setattr(KEEPING, "keeper", None)
     yield
     connection.disconnect()

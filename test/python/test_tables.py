@@ -165,6 +165,29 @@ def test_rows_are_admitted_when_they_have_been_seen() -> None:
     assert seen == [[0.5] * 4, [0.5, 0.5, 0.0, 0.5], [0.5, 0.5, -0.25, 0.5]]
 
 
+def test_rows_are_exported_and_dropped(tmp_path: Path) -> None:
+    step = alone(lambda user, ids, y: user.lookup(ids).sum() + y.sum())
+    user = table()
+    with pytest.raises(epl.ArgumentError, match='export of table "user" is called before the first call'):
+        user.export(tmp_path / "all")
+    (tmp_path / "all").mkdir()
+    (tmp_path / "changed").mkdir()
+    for ids in ([5, 2**50], [7, 8], [7, 8]):
+        user, _ = step(user, np.array(ids), np.zeros(2, np.float32))
+        if ids[0] == 5:
+            assert user.export(tmp_path / "all") == 2
+    assert user.export(tmp_path / "changed", changed_only=True) == 2
+    assert {file.suffix for file in (tmp_path / "changed").iterdir()} == {".safetensors"}
+    assert user.evict(unseen=1) == 2
+    assert rows_of(user, np.array([5, 2**50, 7]))[:, 0].tolist() == [0.5, 0.5, 0.0]
+    with pytest.raises(
+        epl.ArgumentError, match=r'"item" is none that the steps .* \("user"\): give the same'
+    ):
+        table(name="item").evict(unseen=1)
+    with pytest.raises(epl.ArgumentError, match='unseen of table "user" must be an integer of 1 to'):
+        user.evict(unseen=0)
+
+
 def test_new_rows_follow_from_seed_and_id() -> None:
     step = alone(lambda user, ids, y: 0.0 * user.lookup(ids).sum() + y.sum())
     options = {"init": epl.uniform(0.25), "seed": 7}
@@ -196,7 +219,7 @@ def test_evaluation_trains_nothing() -> None:
     expected = plain_loss(params, Dense(before), given[0] + IDS, given[1])
     np.testing.assert_allclose(evaluate(params, user, given[0] + IDS, given[1]), expected, rtol=1e-6)
     np.testing.assert_array_equal(rows_of(user, np.arange(3 * IDS)), before)
-    with pytest.raises(epl.ArgumentError, match=r'"item" of plain_loss is none .* \("user"\)|\(\'user\'\)'):
+    with pytest.raises(epl.ArgumentError, match=r'"item" is none that the steps .* \("user"\)'):
         evaluate(params, table(name="item"), *given)
     connection.disconnect()
     connection._connection = None

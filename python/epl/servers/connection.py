@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from epl import runtime
-from epl.errors import Error, ProcessError
+from epl.errors import ArgumentError, Error, ProcessError
 from epl.processes.exits import Exits
 from epl.servers import gathering
 from epl.servers.credentials import stream_options
@@ -25,6 +25,7 @@ from epl.servers.deadline import deadline
 from epl.servers.guarded import guarded
 from epl.servers.job import Job
 from epl.servers.roles import Role
+from epl.tables.table import KEEPING, TableSpec
 
 _LOCAL_SERVERS = 1
 Values = Mapping[tuple[int, int], Any]
@@ -54,6 +55,7 @@ class Connection:
         """
         module = runtime.module()
         self.job = job
+        self._is_first = role is None or role.number == 0
         number = role.number if role else 0
         threads = len(os.sched_getaffinity(0))
         servers = list(role.servers) if role else module.LocalServers(_LOCAL_SERVERS, threads)
@@ -105,6 +107,33 @@ class Connection:
         """
         guarded(self._worker.push, self.step, [list(each) for each in pushes])
         self.step += 1
+
+    def export_table(self, table: TableSpec, folder: str, *, changed_only: bool) -> int:
+        """As `Table.export`."""
+        number = self._known(table)
+        if not self._is_first:
+            return 0
+        return int(_guarded(self._worker.export_table, self.step, number, folder, changed_only))
+
+    def evict_table(self, table: TableSpec, unseen: int) -> int:
+        """As `Table.evict`."""
+        number = self._known(table)
+        return int(_guarded(self._worker.evict_table, self.step, number, unseen)) if self._is_first else 0
+
+    def check_table(self, table: TableSpec) -> None:
+        """Raises ArgumentError if the job has no such table."""
+        if self.job.tables.get(table.name) != table:
+            known = ", ".join(f'"{name}"' for name in self.job.tables) or "none"
+            raise ArgumentError(
+                f'table "{table.name}" is none that the steps of this process train ({known}): give the same '
+                "epl.Table"
+            )
+
+    def _known(self, table: TableSpec) -> int:
+        """The number of a table; errors as of `check_table`, and Error after a goodbye."""
+        self._check_open()
+        self.check_table(table)
+        return self._number(table.name)
 
     def _number(self, table: str) -> int:
         """Of a table of the job."""
@@ -203,7 +232,7 @@ def connect(job: Job, role: Role | None, first_values: Callable[[], Values]) -> 
     """
     global _connection
     if _connection is None:
-        _connection = Connection(job, role, first_values)
+        _connection = KEEPING.keeper = Connection(job, role, first_values)
     elif _connection.job.job.hash != job.job.hash:
         raise Error(
             "the servers of this process hold the parameters of another step: a process trains one set of "

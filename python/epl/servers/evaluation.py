@@ -38,12 +38,7 @@ class EvaluationStep(Compiled):
                     f'table "{table.name}" has no rows before the first call of a step that trains it: '
                     f"call {self.name} after that"
                 )
-            if connection.job.tables.get(table.name) != table:
-                known = ", ".join(repr(name) for name in connection.job.tables) or "none"
-                raise ArgumentError(
-                    f'table "{table.name}" of {self.name} is none that the steps of this process train '
-                    f"({known}): give it the same epl.Table"
-                )
+            connection.check_table(table)
         assert connection is not None, "a step of this kind has tables"
         return connection
 

@@ -2,59 +2,21 @@
 
 from __future__ import annotations
 
-import math
+import os
 import threading
 from dataclasses import dataclass
-from typing import Any, Literal, NamedTuple, NoReturn, Protocol
+from pathlib import Path
+from typing import Any, NamedTuple, NoReturn, Protocol
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 
 from epl.errors import ArgumentError, Error, StateError, UnsupportedError
+from epl.tables.inits import Init
 
 _DTYPES = ("float32", "float64", "float16", "bfloat16")
 _MOST_SEED = 2**64 - 1
-
-
-@dataclass(frozen=True)
-class Init:
-    """How the elements of a new row begin: what `epl.uniform`, `normal`, `constant` and `zeros` give."""
-
-    kind: Literal["zeros", "constant", "uniform", "normal"]
-    scale: float
-
-
-def uniform(scale: float) -> Init:
-    """New rows of an `epl.Table` have elements drawn evenly from -scale to scale.
-
-    Raises:
-      ArgumentError: if that is no finite number of at least 0.
-    """
-    return Init("uniform", _number("scale of epl.uniform", scale, least=0.0))
-
-
-def normal(stddev: float) -> Init:
-    """New rows of an `epl.Table` have elements of a normal distribution around 0.
-
-    Raises:
-      ArgumentError: if `stddev` is no finite number of at least 0.
-    """
-    return Init("normal", _number("stddev of epl.normal", stddev, least=0.0))
-
-
-def constant(value: float) -> Init:
-    """New rows of an `epl.Table` have this value everywhere.
-
-    Raises:
-      ArgumentError: if it is no finite number.
-    """
-    return Init("constant", _number("value of epl.constant", value, least=-math.inf))
-
-
-def zeros() -> Init:
-    """New rows of an `epl.Table` are zeros."""
-    return Init("zeros", 0.0)
 
 
 @dataclass(frozen=True)
@@ -79,6 +41,24 @@ class LookupTrace(Protocol):
 
     def rows(self, table: Table, ids: Any) -> Any:
         """The rows of a lookup."""
+
+
+class Keeper(Protocol):
+    """The connection of this process with the servers that keep its tables."""
+
+    def export_table(self, table: TableSpec, folder: str, *, changed_only: bool) -> int:
+        """As `Table.export`."""
+
+    def evict_table(self, table: TableSpec, unseen: int) -> int:
+        """As `Table.evict`."""
+
+
+class _Keeping:
+    keeper: Keeper | None = None
+
+
+KEEPING = _Keeping()
+"""`keeper`: of this process, from the first call of a step on that trains with servers."""
 
 
 class _Active(threading.local):
@@ -256,6 +236,47 @@ class Table:
             raise StateError(f'table "{self.name}" is updated twice in a step, expected once')
         return unflatten(_Structure(self._spec, self._trace, is_updated=True), rows.rows)
 
+    def export(self, folder: str | os.PathLike[str], *, changed_only: bool = False) -> int:
+        """Has the servers write the rows to files of a folder, in the layout of safetensors.
+
+        Worker 0 has that done, once all steps that have been called are applied; for others it is nothing.
+
+        Args:
+          folder: one that all servers see; each thread of a server writes a file of its rows there.
+          changed_only: only rows that have changed since the last export.
+
+        Returns:
+          How many rows; 0 for other workers.
+
+        Raises:
+          ArgumentError: before the first call of a step that trains the table.
+          ProcessError: if a server cannot write, with its reason, or is lost.
+        """
+        path = str(Path(folder).resolve())
+        return self._keeper("export").export_table(self._spec, path, changed_only=bool(changed_only))
+
+    def evict(self, *, unseen: int) -> int:
+        """Has the servers drop rows that have not changed in their last `unseen` updates of the table.
+
+        If such an id comes again, its row begins anew. Worker 0 has that done; for others it is nothing.
+
+        Returns:
+          How many rows; 0 for other workers.
+
+        Raises:
+          ArgumentError: before the first call of a step that trains the table, and for no positive integer.
+          ProcessError: if a server is lost.
+        """
+        number = _integer(f'unseen of table "{self.name}"', unseen, 1, 2**63 - 1)
+        return self._keeper("evict").evict_table(self._spec, number)
+
+    def _keeper(self, what: str) -> Keeper:
+        if KEEPING.keeper is None:
+            raise ArgumentError(
+                f'{what} of table "{self.name}" is called before the first call of a step that trains it'
+            )
+        return KEEPING.keeper
+
     def bound(self, trace: LookupTrace | None, rows: tuple[Any, ...]) -> Table:
         """The table in the trace of a step, whose lookups give these rows; with None, outside."""
         return unflatten(_Structure(self._spec, trace, is_updated=False), rows)
@@ -350,11 +371,3 @@ def _integer(what: str, value: Any, least: int, most: int) -> int:
     if not least <= value <= most:
         raise ArgumentError(f"{what} must be an integer of {least} to {most}, found {value!r}")
     return int(value)
-
-
-def _number(what: str, value: Any, least: float) -> float:
-    is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    if not is_number or not math.isfinite(value) or value < least:
-        more = f" of at least {least:g}" if math.isfinite(least) else ""
-        raise ArgumentError(f"{what} must be a finite number{more}, found {value!r}")
-    return float(value)
