@@ -53,10 +53,11 @@ def repeated(q, k, v):
     k, v = (jnp.repeat(each, SHARED, axis=2) for each in (k, v))
     return jax.nn.dot_product_attention(q, k, v, is_causal=True)
 
-def turned(q, k, v):
+def turned(q, k, v, turn=True):
     q, k, v = (jnp.swapaxes(each, 1, 2) for each in (q, k, v))
-    angles = jnp.arange(LENGTH)[:, None] / (1 + jnp.arange(WIDTH))
-    q, k = (each * jnp.cos(angles).astype(q.dtype) for each in (q, k))
+    if turn:
+        angles = jnp.arange(LENGTH)[:, None] / (1 + jnp.arange(WIDTH))
+        q, k = (each * jnp.cos(angles).astype(q.dtype) for each in (q, k))
     k, v = (jnp.repeat(each, SHARED, axis=1) for each in (k, v))
     scores = jnp.einsum("bhqd,bhkd->bhqk", q, k, preferred_element_type=jnp.float32) / 3
     below = jnp.tril(jnp.ones((LENGTH, LENGTH), bool))
@@ -158,6 +159,7 @@ GROUPS = {
     "whole": "jax.nn.dot_product_attention(q, k, v)",
     "written out": "grouped(q, k, v)",
     "repeated": "repeated(q, k, v)",
+    "repeated, with heads outside": "turned(q, k, v, turn=False)",
     "turned by positions": "turned(q, k, v)",
 }
 
@@ -169,6 +171,7 @@ SHARES = [
     ("repeated", "2", "bfloat16"),
     ("written out", "2", "float16"),
     ("written out", "4", "float16"),
+    ("repeated, with heads outside", "2", "float16"),
 ]
 # In training the gradient of what is turned is in 16 bits nowhere: a launch rounds it and turns it back.
 TURNED = ("turned by positions", "2", "float16")
@@ -190,7 +193,9 @@ def test_heads_of_q_share_those_of_k_and_v(
     assert kernels[f"attend_{KINDS[dtype]}"] == calls
     assert step == "step" or kernels[f"attend_back_{KINDS[dtype]}"] == calls
     assert not any("exp_" in name for name in kernels), kernels
-    assert not any(re.fullmatch(r"k\d+_copy", name) for name in kernels), kernels
+    # Nor does anybody copy q, k and v in another order, but where the gradient's own commands read these.
+    copies = [name for name in kernels if re.fullmatch(r"k\d+_copy", name)]
+    assert not copies or (step == "train" and "outside" in form), kernels
 
 
 def test_heads_that_are_dealt_out_are_not_the_librarys(tmp_path: Path) -> None:

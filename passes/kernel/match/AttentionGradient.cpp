@@ -77,7 +77,10 @@ bool AttentionGradient::isSame(Value tensor, const AttentionLayout &layout, Valu
   return llvm::all_of(llvm::zip_equal(getSteps(layout), getSteps(ownLayout), extents), [&](auto each) {
     auto [step, ownStep, extent] = each;
     bool isShared = step == 0 && ownStep == 0; // by the heads of a group
-    return isShared || llvm::is_contained(*dims, std::array<int64_t, 3>{step, ownStep, extent});
+    return isShared || llvm::any_of(*dims, [&](const std::array<int64_t, 3> &dim) {
+             auto [to, from, all] = dim; // of which the step may be through a part: heads of a group
+             return step % to == 0 && ownStep == from * (step / to) && step / to * extent <= all;
+           });
   });
 }
 
