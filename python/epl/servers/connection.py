@@ -113,12 +113,12 @@ class Connection:
         number = self._known(table)
         if not self._is_first:
             return 0
-        return int(_guarded(self._worker.export_table, self.step, number, folder, changed_only))
+        return int(guarded(self._worker.export_table, self.step, number, folder, changed_only))
 
     def evict_table(self, table: TableSpec, unseen: int) -> int:
         """As `Table.evict`."""
         number = self._known(table)
-        return int(_guarded(self._worker.evict_table, self.step, number, unseen)) if self._is_first else 0
+        return int(guarded(self._worker.evict_table, self.step, number, unseen)) if self._is_first else 0
 
     def check_table(self, table: TableSpec) -> None:
         """Raises ArgumentError if the job has no such table."""
