@@ -15,12 +15,16 @@ const manifest::TableT &tableAt(const Job &job, uint32_t number) {
   return *job.manifest.tables[number];
 }
 
+HostTensor takeTensor(SpareMemory &spares, const TensorType &type) {
+  std::shared_ptr<Memory> memory = spares.take(type.bytes());
+  return {type, memory->data(), memory};
+}
+
 /// The push of one server, whose gradients are those of the rows from `begin` on.
 HostTensor pushOf(const manifest::TableT &table, std::span<const int64_t> ids, const Occurrences &occurrences,
-                  uint64_t begin) {
+                  uint64_t begin, SpareMemory &memory) {
   RowsPush push = RowsPush::of(ids.size(), rowBytes(table));
-  HostTensor result =
-      HostTensor::allocate({plan::ElementType::i8, {int64_t(push.bytes)}}, Memory::Fill::none);
+  HostTensor result = takeTensor(memory, {plan::ElementType::i8, {int64_t(push.bytes)}});
   if (ids.empty())
     return result;
   std::memcpy(result.data, ids.data(), ids.size_bytes());
@@ -32,7 +36,7 @@ HostTensor pushOf(const manifest::TableT &table, std::span<const int64_t> ids, c
 
 } // namespace
 
-RowPulls::RowPulls(std::shared_ptr<const Job> of, IdSplits &splits, std::span<const Lookup> given, bool all)
+RowPulls::RowPulls(std::shared_ptr<const Job> of, RowsKept &kept, std::span<const Lookup> given, bool all)
     : job(std::move(of)), lookups(given.begin(), given.end()) {
   for (const Lookup &lookup : lookups) {
     Table &table = tableOf(lookup);
@@ -42,8 +46,8 @@ RowPulls::RowPulls(std::shared_ptr<const Job> of, IdSplits &splits, std::span<co
   for (uint32_t number = 0; all && number < job->manifest.tables.size(); ++number)
     tables.try_emplace(number);
   for (auto &[number, table] : tables) {
-    table.split = splits.of(number, table.ids, table.padding);
-    ask(number, table, all);
+    table.split = kept.splits.of(number, table.ids, table.padding);
+    ask(number, table, kept.memory, all);
   }
 }
 
@@ -57,10 +61,10 @@ RowPulls::Table &RowPulls::tableOf(const Lookup &lookup) {
   return found->second;
 }
 
-void RowPulls::ask(uint32_t number, Table &table, bool all) {
+void RowPulls::ask(uint32_t number, Table &table, SpareMemory &memory, bool all) {
   const manifest::TableT &told = *job->manifest.tables[number];
   uint64_t count = table.split->rowsBefore(job->manifest.servers);
-  table.rows = HostTensor::allocate({told.type, {int64_t(count), int64_t(told.dim)}}, Memory::Fill::none);
+  table.rows = takeTensor(memory, {told.type, {int64_t(count), int64_t(told.dim)}});
   for (uint32_t server = 0; server < job->manifest.servers; ++server) {
     uint64_t ids = table.split->ids[server].size();
     uint32_t part = job->blocks.partOf(number, server);
@@ -102,7 +106,7 @@ std::vector<HostTensor> RowPulls::rows() const {
   return result;
 }
 
-std::vector<HostTensor> pushesOfRows(const Job &job, IdSplits &splits,
+std::vector<HostTensor> pushesOfRows(const Job &job, RowsKept &kept,
                                      std::span<const RowGradients> gradients) {
   std::vector<const RowGradients *> given(job.manifest.tables.size());
   for (const RowGradients &each : gradients)
@@ -113,7 +117,7 @@ std::vector<HostTensor> pushesOfRows(const Job &job, IdSplits &splits,
   for (size_t number = 0; number < given.size(); ++number) {
     const manifest::TableT &table = *job.manifest.tables[number];
     const RowGradients &own = given[number] ? *given[number] : none;
-    std::shared_ptr<const IdsByServer> held = splits.of(uint32_t(number), own.ids, own.padding);
+    std::shared_ptr<const IdsByServer> held = kept.splits.of(uint32_t(number), own.ids, own.padding);
     const IdsByServer &split = *held;
     std::vector<const std::byte *> lookups;
     std::vector<uint64_t> counts;
@@ -123,7 +127,7 @@ std::vector<HostTensor> pushesOfRows(const Job &job, IdSplits &splits,
     }
     Occurrences occurrences(split, lookups, counts, rowBytes(table));
     for (uint32_t server = 0; server < job.manifest.servers; ++server)
-      result.push_back(pushOf(table, split.ids[server], occurrences, split.rowsBefore(server)));
+      result.push_back(pushOf(table, split.ids[server], occurrences, split.rowsBefore(server), kept.memory));
   }
   return result;
 }

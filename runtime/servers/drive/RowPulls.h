@@ -2,6 +2,7 @@
 #ifndef EPL_RUNTIME_SERVERS_DRIVE_ROWPULLS_H
 #define EPL_RUNTIME_SERVERS_DRIVE_ROWPULLS_H
 
+#include "runtime/host/SpareMemory.h"
 #include "runtime/servers/drive/IdSplits.h"
 #include "runtime/servers/logic/Requests.h"
 #include "runtime/session/State.h"
@@ -30,13 +31,19 @@ struct RowGradients {
   std::optional<int64_t> padding = std::nullopt;
 };
 
+/// What a worker keeps for its next pulls and pushes of rows.
+struct RowsKept {
+  IdSplits splits;
+  SpareMemory memory{3};
+};
+
 /// The lookups of a step: each id once at its server, and the rows that come for it. What the lookups view
 /// must stay until the rows are taken.
 class RowPulls {
 public:
   /// `all`: all parts of all tables are asked, if only for no rows. Throws Error if there is no such table,
   /// for ids as splitIds does, and if lookups of one table have different paddings.
-  RowPulls(std::shared_ptr<const Job> job, IdSplits &splits, std::span<const Lookup> lookups, bool all);
+  RowPulls(std::shared_ptr<const Job> job, RowsKept &kept, std::span<const Lookup> lookups, bool all);
 
   /// What is to be asked for; the number of a part names its ids.
   const std::vector<RowsRequest> &requests() const { return parts; }
@@ -56,7 +63,7 @@ private:
     HostTensor rows = {}; ///< of each id once
   };
 
-  void ask(uint32_t number, Table &table, bool all);
+  void ask(uint32_t number, Table &table, SpareMemory &memory, bool all);
   Table &tableOf(const Lookup &lookup);
 
   std::shared_ptr<const Job> job;
@@ -67,8 +74,7 @@ private:
 
 /// What is pushed for the parts of all tables, in the order of their numbers: nothing for tables that are not
 /// among the gradients. Throws Error as RowPulls does, and for a table twice.
-std::vector<HostTensor> pushesOfRows(const Job &job, IdSplits &splits,
-                                     std::span<const RowGradients> gradients);
+std::vector<HostTensor> pushesOfRows(const Job &job, RowsKept &kept, std::span<const RowGradients> gradients);
 
 } // namespace epl::runtime::servers
 

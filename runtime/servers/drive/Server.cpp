@@ -31,8 +31,9 @@ public:
   /// What is to have so many bytes.
   TableStore::Push &get(const GradientKey &key, uint64_t bytes) {
     auto found = kept.find(key);
-    if (found != kept.end())
+    if (found != kept.end() && found->second.bytes == bytes)
       return found->second;
+    drop(key); // what came before, and not whole, was of another size
     return kept.emplace(key, TableStore::Push{memoryFor(key.block, bytes), bytes}).first->second;
   }
   /// The gradient, which whoever asks gives back.
@@ -47,13 +48,13 @@ private:
   /// A spare one, if it is large enough: pushes of tables have many sizes.
   HostTensor memoryFor(uint32_t block, uint64_t bytes) {
     std::vector<HostTensor> &spare = spares[block];
-    HostTensor memory;
-    if (!spare.empty()) {
-      memory = std::move(spare.back());
+    if (!spare.empty() && spare.back().type.bytes() >= bytes) {
+      HostTensor memory = std::move(spare.back());
       spare.pop_back();
-    }
-    if (memory.data && memory.type.bytes() >= bytes)
       return memory;
+    }
+    if (!spare.empty())
+      spare.pop_back(); // a larger one comes back in its place
     return HostTensor::allocate({plan::ElementType::i8, {int64_t(bytes)}}, Memory::Fill::none);
   }
 

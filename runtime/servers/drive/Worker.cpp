@@ -98,9 +98,9 @@ public:
   }
 
   void pushRows(uint64_t step, std::span<const RowGradients> rows) {
-    if (rowsStep != step)
+    if (rowsStep != step && !job->manifest.tables.empty())
       pullRows(step, {});
-    pushBlocks(step, uint32_t(job->blocks.size()), pushesOfRows(*job, splits, rows));
+    pushBlocks(step, uint32_t(job->blocks.size()), pushesOfRows(*job, rowsKept, rows));
     awaitRoom();
   }
 
@@ -156,7 +156,7 @@ public:
 
   std::vector<HostTensor> pullRows(uint64_t step, std::span<const Lookup> lookups) {
     bool all = job->manifest.mode == manifest::Mode::sync && rowsStep != step;
-    auto pulls = std::make_shared<RowPulls>(job, splits, lookups, all);
+    auto pulls = std::make_shared<RowPulls>(job, rowsKept, lookups, all);
     std::unique_lock lock(mutex);
     checkRunning();
     for (const RowsRequest &rows : pulls->requests()) {
@@ -179,10 +179,10 @@ public:
       frames::RunTaskT message;
       message.block = job->blocks.partOf(table, server), message.task = task.task;
       message.unseen = task.unseen, message.folder = task.folder;
-      ++tasks.open;
+      tasks.open.insert(message.block);
       perform(logic.runTask(step, message));
     }
-    await(lock, [&] { return tasks.open == 0; });
+    await(lock, [&] { return tasks.open.empty(); });
     if (!tasks.error.empty())
       throw Error(tasks.error);
     return tasks.rows;
@@ -319,10 +319,12 @@ private:
       coming.haveBlock({parameterOf[action.block], action.state});
   }
   void perform(const act::HaveTask &action) {
+    if (tasks.open.erase(action.block) == 0)
+      return; // of a wait that was interrupted
     tasks.rows += action.rows;
     if (tasks.error.empty())
       tasks.error = action.error;
-    if (tasks.open > 0 && --tasks.open == 0)
+    if (tasks.open.empty())
       changed.notify_all();
   }
   void perform(const act::EndWorker &action) {
@@ -332,7 +334,7 @@ private:
   }
 
   const std::shared_ptr<const Job> job;
-  IdSplits splits{job};
+  RowsKept rowsKept{IdSplits(job)};
   const WorkerOptions options;
   const StreamOptions streamOptions;
   std::optional<JobSource> source;
@@ -352,7 +354,7 @@ private:
   std::optional<uint64_t> rowsStep;      // the last one that has asked for rows
   std::map<uint32_t, std::shared_ptr<RowPulls>> rowPulls; // by part of a table whose rows have not come
   struct {
-    uint32_t open = 0; // servers that have not done theirs
+    std::set<uint32_t> open = {}; // parts with which it has not been done
     uint64_t rows = 0;
     std::string error = {};
   } tasks;

@@ -102,8 +102,10 @@ void TableStore::Shard::gather(std::span<const int64_t> ids, uint64_t rowBytes, 
     if (!has(ids[i]))
       continue;
     found.push_back({i, create ? rows.findOrAdmit(ids[i]) : rows.find(ids[i])});
-    if (found.back().row != TableRows::kNone)
-      __builtin_prefetch(rows.at(found.back().row));
+    if (TableRows::Row row = found.back().row; row != TableRows::kNone) {
+      __builtin_prefetch(rows.at(row));
+      __builtin_prefetch(rows.at(row) + rowBytes - 1);
+    }
     if (found.size() == kAhead)
       copy();
   }
@@ -166,8 +168,9 @@ void TableStore::update(uint32_t part, std::vector<Push> pushes, double factor, 
 
 void TableStore::gather(uint32_t part, std::vector<int64_t> ids, bool create, Gathered done) {
   const manifest::TableT &table = blocks.table(part);
-  HostTensor rows =
-      HostTensor::allocate({table.type, {int64_t(ids.size()), int64_t(table.dim)}}, Memory::Fill::none);
+  TensorType type{table.type, {int64_t(ids.size()), int64_t(table.dim)}};
+  std::shared_ptr<Memory> memory = gathered.take(type.bytes());
+  HostTensor rows{type, memory->data(), memory};
   auto work = [this, part, create, rows, ids = std::move(ids)](Shard &shard) {
     for (int64_t id : ids)
       if (id < 0 || uint64_t(id) % manifest.servers != server)

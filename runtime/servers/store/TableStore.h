@@ -2,6 +2,7 @@
 #ifndef EPL_RUNTIME_SERVERS_STORE_TABLESTORE_H
 #define EPL_RUNTIME_SERVERS_STORE_TABLESTORE_H
 
+#include "runtime/host/SpareMemory.h"
 #include "runtime/servers/store/ApplyPlans.h"
 #include "runtime/servers/store/Lane.h"
 #include "runtime/session/State.h"
@@ -70,6 +71,7 @@ private:
   const manifest::ManifestT &manifest;
   BlockTable blocks;
   uint32_t server;
+  SpareMemory gathered{2};                                         // for rows that are sent
   mutable std::vector<std::vector<std::unique_ptr<Shard>>> tables; // of each table, one for each lane
 };
 
