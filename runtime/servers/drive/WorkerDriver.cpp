@@ -1,0 +1,124 @@
+#include "runtime/servers/drive/WorkerDriver.h"
+
+#include "runtime/servers/drive/SendPieces.h"
+#include "runtime/servers/store/Average.h"
+
+#include <cstring>
+
+namespace epl::runtime::servers {
+
+namespace act = worker_actions;
+
+namespace {
+
+uint64_t numberOf(LinkId link) { return uint64_t(link.server) << 32 | link.stream; }
+LinkId linkOf(uint64_t number) { return {uint32_t(number >> 32), uint32_t(number)}; }
+
+std::span<const std::byte> bytesOf(const HostTensor &tensor) { return {tensor.data, tensor.type.bytes()}; }
+
+/// sum(addends) * factor, in memory of its own.
+HostTensor combined(const std::vector<HostTensor> &addends, double factor) {
+  HostTensor result = HostTensor::allocate(addends.front().type, Memory::Fill::none);
+  std::vector<const std::byte *> sources(addends.size());
+  std::ranges::transform(addends, sources.begin(), &HostTensor::data);
+  addScaled(result.type.element, sources, factor, result.data,
+            result.type.bytes() / elementBytes(result.type.element));
+  return result;
+}
+
+} // namespace
+
+void Worker::Driver::received(uint64_t stream, std::span<const std::byte> head,
+                              std::span<const std::byte> payload) {
+  std::scoped_lock lock(mutex);
+  perform(logic.received(linkOf(stream), head, payload, Ticker::now()));
+}
+
+void Worker::Driver::broke(uint64_t stream, const Ending &ending) {
+  std::scoped_lock lock(mutex);
+  perform(ending.isFinal ? logic.refused(linkOf(stream), ending.why)
+                         : logic.broke(linkOf(stream), ending.why, Ticker::now()));
+  changed.notify_all();
+}
+
+void Worker::Driver::perform(const act::CloseStream &action) {
+  streams.close(numberOf(action.link), !action.last);
+}
+
+void Worker::Driver::perform(const act::SendFrame &action) {
+  streams.send(numberOf(action.link), action.head);
+}
+
+void Worker::Driver::perform(const act::MergeGradient &action) {
+  held[action.into] = combined({held[action.into], held[action.from]}, 1);
+  held.erase(action.from);
+}
+
+void Worker::Driver::perform(const act::OpenStream &action) {
+  uint64_t number = numberOf(action.link);
+  try {
+    streams.add(number, transport->connect(options.addresses[action.link.server], streams.readerOf(number),
+                                           streamOptions));
+  } catch (const Error &error) { // for settings that do not fit
+    perform(logic.refused(action.link, error.what()));
+  }
+}
+
+void Worker::Driver::perform(const act::SendSetup &action) {
+  std::shared_ptr<Stream> stream = streams.find(numberOf(action.link));
+  if (!stream || !source)
+    return;
+  frames::SetupT message;
+  message.kind = action.item.kind, message.index = action.item.index, message.state = action.item.state;
+  auto sendBytes = [&](std::vector<uint8_t> bytes) {
+    auto owner = std::make_shared<const std::vector<uint8_t>>(std::move(bytes));
+    sendPieces(*stream, message, std::as_bytes(std::span(*owner)), owner);
+  };
+  if (action.item.kind == frames::SetupKind::manifest)
+    return sendBytes(source->manifest);
+  if (action.item.kind == frames::SetupKind::plan)
+    return sendBytes(source->plan(action.item.index));
+  HostTensor whole = source->value(parameterOf[action.item.index], action.item.state);
+  HostTensor value = take(whole, partOf(*job, action.item.index, action.item.state));
+  sendPieces(*stream, message, bytesOf(value), value.owner);
+}
+
+void Worker::Driver::perform(const act::SendGradient &action) {
+  std::shared_ptr<Stream> stream = streams.find(numberOf(action.link));
+  if (!stream)
+    return;
+  const HostTensor &gradient = held.at(action.gradient);
+  HostTensor sent = action.factor == 1 ? gradient : combined({gradient}, action.factor);
+  frames::PushT message;
+  message.step = action.step, message.block = action.block;
+  sendPieces(*stream, message, bytesOf(sent), sent.owner);
+}
+
+void Worker::Driver::perform(const act::SendIds &action) {
+  std::shared_ptr<Stream> stream = streams.find(numberOf(action.link));
+  if (!stream)
+    return;
+  frames::PullRowsT message;
+  message.block = action.rows.block, message.least = action.least, message.create = action.rows.create;
+  const std::shared_ptr<RowPulls> &pulls = rowPulls.at(action.rows.block);
+  sendPieces(*stream, message, pulls->ids(action.rows.block), pulls);
+}
+
+void Worker::Driver::perform(const act::StoreValue &action) {
+  if (action.bytes.empty())
+    return;
+  if (job->blocks.isPart(action.block))
+    return rowPulls.at(action.block)->store(action.block, action.offset, action.bytes);
+  uint32_t parameter = parameterOf[action.block];
+  ValueId value{parameter, action.state};
+  auto target = fetched.find(value);
+  std::byte *whole = coming.find(value);
+  if (!whole && target == fetched.end() && action.state != BlockStore::kParameter)
+    return; // nobody waits for it any more
+  if (!whole)
+    whole = target == fetched.end() ? parameters[parameter].data : target->second.data;
+  std::memcpy(whole + partOf(*job, action.block, action.state).begin + action.offset, action.bytes.data(),
+              action.bytes.size());
+}
+
+} // namespace epl::runtime::servers
