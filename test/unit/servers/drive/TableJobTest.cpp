@@ -167,9 +167,8 @@ TEST(TableJob, OfOneWorkerIsTheSameWhereItIsWaitedFor) {
     std::vector<HostTensor> rows = worker->pullRows(step, std::vector<Lookup>{{0, ids}});
     EXPECT_EQ(elements<float>(rows[0])[0], float(100 - 2 * i));
     std::vector<float> ones(9, 2);
-    worker->push(
-        step, {},
-        std::vector<RowGradients>{{0, {ids}, {runtime::test::tensor(plan::ElementType::f32, {3, 3}, ones)}}});
+    worker->pushRows(step, std::vector<RowGradients>{
+                               {0, {ids}, {runtime::test::tensor(plan::ElementType::f32, {3, 3}, ones)}}});
   }
   worker->pushRows(step++, {}); // no row of the table
   std::vector<HostTensor> rows = worker->pullRows(step, std::vector<Lookup>{{0, ids}});
@@ -200,8 +199,8 @@ TEST(TableJob, OfManyRowsGoesInPieces) {
     gradient[i] = float(2 * (i % 1000));
   std::vector<HostTensor> rows = worker->pullRows(step, std::vector<Lookup>{{0, ids}});
   EXPECT_EQ(elements<float>(rows[0]), std::vector<float>(gradient.size(), 100));
-  worker->push(
-      step, {},
+  worker->pushRows(
+      step,
       std::vector<RowGradients>{
           {0, {ids}, {runtime::test::tensor(plan::ElementType::f32, {int64_t(ids.size()), 2}, gradient)}}});
   rows = worker->pullRows(++step, std::vector<Lookup>{{0, ids}});
