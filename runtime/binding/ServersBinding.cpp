@@ -3,12 +3,10 @@
 #include "runtime/Error.h"
 #include "runtime/binding/Arrays.h"
 #include "runtime/binding/Bindings.h"
-#include "runtime/binding/ServersJob.h"
+#include "runtime/binding/ServersWorker.h"
 #include "runtime/binding/Waiting.h"
 #include "runtime/servers/OpenTransport.h"
-#include "runtime/servers/drive/Server.h"
 #include "runtime/servers/drive/WorkerOutside.h"
-#include "runtime/servers/inproc/InprocStreams.h"
 #include "runtime/servers/model/Dispatch.h"
 #include "runtime/servers/model/Slices.h"
 
@@ -26,25 +24,6 @@ namespace mf = servers::manifest;
 using namespace nb::literals;
 
 namespace {
-
-/// Servers of one worker, which are threads of its process.
-class LocalServers {
-public:
-  LocalServers(const LocalServers &) = delete;
-  LocalServers(uint32_t count, uint32_t threads) : transport(std::make_shared<ps::InprocStreams>()) {
-    for (uint32_t number = 0; number < count; ++number) {
-      ps::ServerOptions options;
-      options.address = "server " + std::to_string(number) + " of this process";
-      options.number = number, options.threads = threads;
-      servers.push_back(std::make_unique<ps::Server>(transport, options));
-      addresses.push_back(servers.back()->address());
-    }
-  }
-
-  std::shared_ptr<ps::InprocStreams> transport;
-  std::vector<std::unique_ptr<ps::Server>> servers;
-  std::vector<std::string> addresses;
-};
 
 using Values = std::map<std::pair<uint32_t, int32_t>, nb::object>;
 
@@ -76,23 +55,6 @@ std::optional<ps::JobSource> sourceOf(const std::shared_ptr<ServersJob> &job,
                          return tensors.at({parameter, state});
                        }};
 }
-
-struct ServersWorker {
-  ServersWorker(std::shared_ptr<ServersJob> job, std::shared_ptr<LocalServers> local,
-                std::unique_ptr<ps::Worker> worker)
-      : job(std::move(job)), local(std::move(local)), worker(std::move(worker)) {}
-  /// Its threads may be about to let go of arrays, which takes the interpreter's lock.
-  ~ServersWorker() {
-    nb::gil_scoped_release unlocked;
-    worker = nullptr;
-    local = nullptr;
-  }
-  ServersWorker(const ServersWorker &) = delete;
-
-  std::shared_ptr<ServersJob> job;
-  std::shared_ptr<LocalServers> local; // null if they are processes
-  std::unique_ptr<ps::Worker> worker;
-};
 
 ServersWorker *
 makeWorker(ServersWorker *self, std::shared_ptr<ServersJob> job, uint32_t number, uint64_t life,
@@ -153,84 +115,6 @@ std::vector<HostTensor> pushesOf(const mf::ParameterT &parameter, const std::vec
   return tensors;
 }
 
-// Of tables, by number. Lookups: ids, whether ids without a row get one, the padding id; gradients: the ids
-// of each lookup, their gradients, the padding id.
-using Padding = std::optional<int64_t>;
-using LookupFields = std::tuple<uint32_t, nb::object, bool, Padding>;
-using RowFields = std::tuple<uint32_t, std::vector<nb::object>, std::vector<nb::object>, Padding>;
-
-const mf::TableT &tableAt(const ServersWorker &self, uint32_t number) {
-  ps::checkTable(*self.job->job, number);
-  return *self.job->job->manifest.tables[number];
-}
-
-/// Ids of a table. The caller lets go of the array while it has the interpreter.
-HostTensor idsOf(const mf::TableT &table, const nb::object &array) {
-  HostTensor ids = fromNumpy(array, plan::ElementType::i64, table.name);
-  if (ids.type.element != plan::ElementType::i64)
-    throw Error("ids of table \"" + table.name + "\" are " + ids.type.str() + ", expected int64");
-  return ids;
-}
-
-std::span<const int64_t> spanOf(const HostTensor &ids) {
-  return {reinterpret_cast<const int64_t *>(ids.data), ids.type.bytes() / sizeof(int64_t)};
-}
-
-/// What a lookup gets: a row for each id.
-TensorType rowsType(const mf::TableT &table, const HostTensor &ids) {
-  TensorType type{table.type, ids.type.shape};
-  type.shape.push_back(int64_t(table.dim));
-  return type;
-}
-
-nb::list pullRows(ServersWorker &self, uint64_t step, const std::vector<LookupFields> &fields) {
-  std::vector<HostTensor> ids, rows;
-  std::vector<ps::Lookup> lookups;
-  for (const auto &[number, array, create, padding] : fields) {
-    ids.push_back(idsOf(tableAt(self, number), array));
-    lookups.push_back({number, spanOf(ids.back()), create, padding});
-  }
-  {
-    nb::gil_scoped_release unlocked;
-    rows = self.worker->pullRows(step, lookups);
-  }
-  nb::list list;
-  for (size_t i = 0; i < rows.size(); ++i) {
-    rows[i].type = rowsType(tableAt(self, lookups[i].table), ids[i]);
-    list.append(toNumpy(rows[i], /*writable=*/true));
-  }
-  return list;
-}
-
-/// The gradients of lookups of a table. `kept` has the arrays of ids.
-ps::RowGradients gradientsOf(const mf::TableT &table, const RowFields &fields,
-                             std::vector<HostTensor> &kept) {
-  const auto &[number, ids, gradients, padding] = fields;
-  std::string name = "what is pushed for table \"" + table.name + "\"";
-  if (ids.size() != gradients.size())
-    throw Error(name + " is " + std::to_string(gradients.size()) + " gradients of " +
-                std::to_string(ids.size()) + " lookups, expected one of each");
-  ps::RowGradients result{number, {}, {}, padding};
-  for (size_t i = 0; i < ids.size(); ++i) {
-    kept.push_back(idsOf(table, ids[i]));
-    result.ids.push_back(spanOf(kept.back()));
-    result.gradients.push_back(fromNumpy(gradients[i], table.type, name));
-    TensorType expected = rowsType(table, kept.back());
-    if (result.gradients.back().type != expected)
-      throw Error(name + " is " + result.gradients.back().type.str() + ", expected " + expected.str());
-  }
-  return result;
-}
-
-void pushRows(ServersWorker &self, uint64_t step, const std::vector<RowFields> &tables) {
-  std::vector<HostTensor> kept;
-  std::vector<ps::RowGradients> rows;
-  for (const RowFields &fields : tables)
-    rows.push_back(gradientsOf(tableAt(self, std::get<0>(fields)), fields, kept));
-  nb::gil_scoped_release unlocked;
-  self.worker->pushRows(step, rows);
-}
-
 void push(ServersWorker &self, uint64_t step, const std::vector<std::vector<nb::object>> &arrays) {
   const auto &parameters = self.job->job->manifest.parameters;
   if (arrays.size() != parameters.size())
@@ -256,11 +140,6 @@ nb::list fetch(ServersWorker &self, uint64_t step, const std::vector<std::pair<u
   for (const HostTensor &value : values)
     list.append(toNumpy(value, /*writable=*/true));
   return list;
-}
-
-uint64_t runTask(ServersWorker &self, uint64_t step, uint32_t table, const ps::TaskOfTable &task) {
-  nb::gil_scoped_release unlocked;
-  return self.worker->runTask(step, table, task);
 }
 
 /// What a worker's plan exchanges in a step. Values are (parameter, state), pushes (parameter, which of
@@ -333,7 +212,8 @@ void bindServers(nb::module_ &module) {
       .def_prop_ro("num_pushed", &ps::WorkerOutside::numPushed,
                    "How many parameters' pushes were handed over.")
       .def_prop_ro("has_pushed_all", &ps::WorkerOutside::hasPushedAll, "Whether all were.");
-  nb::class_<ServersWorker>(module, "ServersWorker", "One worker, between its steps and all servers.")
+  nb::class_<ServersWorker> worker(module, "ServersWorker", "One worker, between its steps and all servers.");
+  worker
       .def("__init__", &makeWorker, "job"_a, "number"_a, "life"_a, "servers"_a, "values"_a.none(),
            "streams"_a, "deadline"_a,
            "`servers`: their addresses, or LocalServers. `values`: of worker 0, by (parameter, state), of "
@@ -351,52 +231,8 @@ void bindServers(nb::module_ &module) {
           "Waits for all servers; the first step that this worker takes part in.")
       .def("pull", &pull, "step"_a,
            "The parameters for a step; waits. They stay as they are until the next pull.")
-      .def("pull_rows", &pullRows, "step"_a, "lookups"_a,
-           "The rows of lookups (table, ids, create, padding) for a step, of each an array (*ids.shape, "
-           "dim);\n"
-           "waits for all at once. `create`: ids without a row get one, for training. The id `padding`, if "
-           "it\n"
-           "is not None, has zeros. Tables are numbers.")
       .def("push", &push, "step"_a, "pushes"_a,
            "Hands over what is pushed for each parameter, as arrays, which must not change any more.")
-      .def(
-          "push_rows", &pushRows, "step"_a, "tables"_a,
-          "Hands over what is pushed for tables: (table, ids of each lookup, their gradients, padding), each "
-          "table\n"
-          "once.")
-      .def(
-          "save_table",
-          [](ServersWorker &self, uint64_t step, uint32_t table, const std::string &folder) {
-            return runTask(self, step, table, {ps::frames::TableTask::save, folder});
-          },
-          "step"_a, "table"_a, "folder"_a,
-          "Has the servers write a table's rows, as they are for a step, to files of a folder that they see, "
-          "in "
-          "the\nlayout of safetensors; how many. For worker 0, as those that follow.")
-      .def(
-          "export_table",
-          [](ServersWorker &self, uint64_t step, uint32_t table, const std::string &folder,
-             bool changedOnly) {
-            auto task =
-                changedOnly ? ps::frames::TableTask::export_changed : ps::frames::TableTask::export_all;
-            return runTask(self, step, table, {task, folder});
-          },
-          "step"_a, "table"_a, "folder"_a, "changed_only"_a,
-          "The same; or with `changed_only` the rows alone that have changed since the last export.")
-      .def(
-          "load_table",
-          [](ServersWorker &self, uint64_t step, uint32_t table, const std::string &folder) {
-            return runTask(self, step, table, {ps::frames::TableTask::load, folder});
-          },
-          "step"_a, "table"_a, "folder"_a,
-          "Makes a table what files of a folder say, however many servers have written them; how many rows.")
-      .def(
-          "evict_table",
-          [](ServersWorker &self, uint64_t step, uint32_t table, uint64_t unseen) {
-            return runTask(self, step, table, {ps::frames::TableTask::evict, {}, unseen});
-          },
-          "step"_a, "table"_a, "unseen"_a,
-          "Drops rows that have not changed in the last `unseen` updates of a server's part; how many.")
       .def("outside", &makeOutside, nb::keep_alive<0, 1>(), "plan"_a, "step"_a, "pulled"_a, "pushed"_a,
            "The servers as what is outside of a plan in a step. `pulled`: by slot (parameter, state), -1 "
            "being "
@@ -423,6 +259,7 @@ void bindServers(nb::module_ &module) {
       .def(
           "fail", [](ServersWorker &self, const std::string &error) { self.worker->fail(error); }, "error"_a,
           nb::call_guard<nb::gil_scoped_release>(), "Tells the servers that this worker cannot go on.");
+  bindTables(worker);
 }
 
 } // namespace epl::runtime::binding

@@ -52,7 +52,7 @@ class Cluster:
         module = runtime.module()
         job = module.ServersJob("sync", "end_job", 1, servers, 0, [], [(arguments, plan)], [table])
         local = module.LocalServers(servers, 2)
-        self.worker = module.ServersWorker(job, 0, 1, local, {}, module.StreamOptions())
+        self.worker = module.ServersWorker(job, 0, 1, local, {}, module.StreamOptions(), 180_000)
         self.step = self.worker.begin()
 
     def pull(self, *ids: Any, create: bool = True, padding: int | None = None) -> list[Any]:

@@ -126,7 +126,7 @@ TEST(BlockStore, LeavesWhatSomebodyViews) {
 TEST(BlockStore, UpdatesBlocksSideBySide) {
   std::atomic<int> left = 2;
   std::promise<void> done;
-  Fixture fixture; // ends before these: its threads may still look at them
+  Fixture fixture;                                 // ends before these: its threads may still look at them
   for (uint32_t block : fixture.store->blocks()) { // each waits until both have ended their update
     HostTensor gradient = block == 0 ? floats({1, 1, 1}) : floats({1, 1});
     fixture.store->update(block, {{gradient}}, [&](const std::string &) {
