@@ -121,6 +121,7 @@ void push(ServersWorker &self, uint64_t step, const std::vector<std::vector<nb::
     throw Error("there are pushes for " + std::to_string(arrays.size()) + " parameters, expected " +
                 std::to_string(parameters.size()));
   std::vector<std::vector<HostTensor>> pushes;
+  pushes.reserve(parameters.size());
   for (size_t i = 0; i < parameters.size(); ++i)
     pushes.push_back(pushesOf(*parameters[i], arrays[i]));
   nb::gil_scoped_release unlocked;
@@ -129,6 +130,7 @@ void push(ServersWorker &self, uint64_t step, const std::vector<std::vector<nb::
 
 nb::list fetch(ServersWorker &self, uint64_t step, const std::vector<std::pair<uint32_t, int32_t>> &places) {
   std::vector<ps::ValueId> ids;
+  ids.reserve(places.size());
   for (auto [parameter, state] : places)
     ids.push_back({parameter, state});
   std::vector<HostTensor> values;

@@ -5,7 +5,6 @@
 
 namespace epl::runtime::binding {
 
-namespace nb = nanobind;
 namespace ps = servers;
 namespace mf = servers::manifest;
 

@@ -122,7 +122,8 @@ static std::map<uint32_t, HostTensor> tensorsOf(const Plan &plan,
 }
 
 static void bindOutside(nb::module_ &module) {
-  nb::class_<Outside>(module, "Outside", "Where the step of one call pulls and pushes.");
+  [[maybe_unused]] nb::class_<Outside> outside(module, "Outside",
+                                               "Where the step of one call pulls and pushes.");
   nb::class_<OutsideTensors, Outside>(module, "OutsideTensors",
                                       "Arrays that are there, and those that were pushed.")
       .def(

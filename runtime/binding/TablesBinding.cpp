@@ -87,6 +87,7 @@ ps::RowGradients gradientsOf(const mf::TableT &table, const RowFields &fields,
 void pushRows(ServersWorker &self, uint64_t step, const std::vector<RowFields> &tables) {
   std::vector<HostTensor> kept;
   std::vector<ps::RowGradients> rows;
+  rows.reserve(tables.size());
   for (const RowFields &fields : tables)
     rows.push_back(gradientsOf(tableAt(self, std::get<0>(fields)), fields, kept));
   nb::gil_scoped_release unlocked;

@@ -311,8 +311,8 @@ def test_the_launcher_says_that_it_has_no_folder_for_logs(tmp_path: Path) -> Non
     ("arguments", "problem"),
     [
         ((), "--num_workers"),
-        (("-n", "0", "x.py"), "--num_workers: must be a number of at least 1, found 0"),
-        (("-n", "x", "x.py"), "--num_workers: must be a number of at least 1, found x"),
+        (("-n", "0", "x.py"), "--num_workers/--workers: must be a number of at least 1, found 0"),
+        (("-n", "x", "x.py"), "--num_workers/--workers: must be a number of at least 1, found x"),
         (("-n", "2"), "no script"),
         (("-n", "3", "--machine_list", "a,b", "x.py"), "no equal shares for 2 machines"),
         (("-n", "2", "--machine_list", "a,b", "--machine_rank", "2", "x.py"), "none of 2 machines"),

@@ -239,6 +239,7 @@ void Server::Driver::loaded(std::unique_ptr<BlockStore> made, const std::string 
 
 void Server::Driver::perform(const act::UpdateBlock &action) {
   std::vector<TableStore::Push> pushes;
+  pushes.reserve(action.gradients.size());
   for (const GradientKey &key : action.gradients)
     pushes.push_back(gradients.take(key));
   auto done = [this, pushes, block = action.block](const std::string &error) {

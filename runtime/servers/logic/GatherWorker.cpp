@@ -100,6 +100,7 @@ std::vector<std::vector<std::byte>> GatherWorker::results() const {
   if (!fault.empty())
     throw Error(fault);
   std::vector<std::vector<std::byte>> results;
+  results.reserve(parts.size());
   for (const Part &part : parts)
     results.push_back(part.bytes);
   return results;

@@ -36,6 +36,7 @@ struct BlockStore::Held {
     std::vector<HostTensor> result;
     for (const PushPart &part : parts) {
       std::vector<const std::byte *> addends;
+      addends.reserve(update.gradients.size());
       for (const HostTensor &push : update.gradients)
         addends.push_back(push.data + part.offset);
       if (addends.size() > 1 || update.factor != 1)

@@ -269,6 +269,7 @@ void readTableFile(const manifest::TableT &table, TableRows &rows, const std::fu
   const std::byte *ids = file.column({"ids", plan::ElementType::i64, {}, sizeof(int64_t)}, count);
   std::vector<Column> columns = columnsOf(table, rows.layout());
   std::vector<const std::byte *> data;
+  data.reserve(columns.size());
   for (const Column &column : columns)
     data.push_back(file.column(column, count));
   for (uint64_t i = 0; i < count; ++i) {

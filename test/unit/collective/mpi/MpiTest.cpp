@@ -8,6 +8,7 @@
 #include "runtime/collective/inproc/Inproc.h"
 #include "runtime/collective/messages/MessageCollectives.h"
 #include "runtime/collective/mpi/MpiGroup.h"
+#include "runtime/plan/model/Outside.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -44,7 +45,8 @@ TEST(Mpi, HasSeveralProcesses) { EXPECT_GT(openMpiGroup()->numProcesses(), 1u) <
 
 TEST(Mpi, HasTheBytesOfOneProcess) {
   for (NamedPlan &named : allPlans())
-    expectSame(named.name, std::move(named.plan));
+    if (!hasOutside(named.plan)) // workers of servers are alone
+      expectSame(named.name, std::move(named.plan));
   expectSame("side by side", sideBySidePlan());
   for (unsigned seed = 0; seed < 40; ++seed)
     expectSame("random " + std::to_string(seed), randomPlan(seed));
