@@ -1,6 +1,6 @@
 #include "test/unit/servers/logic/SimulatedServer.h"
 
-#include <cstring>
+#include <algorithm>
 
 namespace epl::runtime::servers::test {
 
@@ -14,14 +14,14 @@ void Buffer::store(uint64_t offset, uint64_t total, std::span<const std::byte> p
 
 Values Buffer::values() const {
   Values values(bytes.size() / sizeof(uint32_t));
-  std::memcpy(values.data(), bytes.data(), values.size() * sizeof(uint32_t));
+  std::ranges::copy(std::span(bytes).first(values.size() * sizeof(uint32_t)),
+                    std::as_writable_bytes(std::span(values)).begin());
   return values;
 }
 
 std::vector<std::byte> bytesOf(const Values &values) {
-  std::vector<std::byte> bytes(values.size() * sizeof(uint32_t));
-  std::memcpy(bytes.data(), values.data(), bytes.size());
-  return bytes;
+  auto bytes = std::as_bytes(std::span(values));
+  return {bytes.begin(), bytes.end()};
 }
 
 std::vector<std::byte> planBytes(uint32_t index) {
