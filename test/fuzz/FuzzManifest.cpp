@@ -19,8 +19,8 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
           std::abort();
     }
     for (uint32_t part = blocks.size(); part < blocks.total(); ++part)
-      if (blocks.serverOf(part) >= manifest.servers || rowBytes(blocks.table(part)) == 0 ||
-          rowBytes(blocks.table(part)) >= uint64_t(1) << 25)
+      if (blocks.serverOf(part) >= manifest.servers || servers::rowBytes(blocks.table(part)) == 0 ||
+          servers::rowBytes(blocks.table(part)) >= uint64_t(1) << 25)
         std::abort();
   } catch (const Error &) {
   }
