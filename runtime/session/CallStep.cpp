@@ -196,11 +196,7 @@ void CallStep::collect(const Frame::Cursor &cursor) {
         !setup.slots.gives(slot, cursor.rank))
       continue;
     std::byte *tensor = bindings[whole].host.data;
-    if (const ResultStage *stage = setup.memory[part].resultStage(index, cursor.rank))
-      setup.slots.layout(slot).copyToGlobal(cursor.rank, stage->host(), tensor);
-    else if (!setup.slots.isDirect(slot, cursor.rank))
-      copyOut(*setup.plan.devices(), setup.slots.layout(slot), cursor.rank,
-              setup.memory[part].scratch(index, cursor.rank), tensor);
+    setup.memory[part].giveTo(tensor, index, cursor.rank);
     if (setup.results)
       setup.results->send(whole, tensor);
   }

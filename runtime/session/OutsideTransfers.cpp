@@ -55,20 +55,9 @@ bool OutsideTransfers::pull(Slots::PartSlot slot, uint32_t rank) {
   return true;
 }
 
-/// Puts a rank's block into the whole tensor, if it is not there and no other rank does.
-void OutsideTransfers::gather(Slots::PartSlot slot, uint32_t rank, std::byte *tensor) const {
-  if (!setup.slots.gives(slot, rank) || setup.slots.isDirect(slot, rank))
-    return;
-  const SlotMemory &memory = setup.memory[slot.part];
-  const SlotLayout &layout = setup.slots.layout(slot);
-  if (const ResultStage *stage = memory.resultStage(slot.slot, rank))
-    layout.copyToGlobal(rank, stage->host(), tensor);
-  else
-    copyOut(*setup.plan.devices(), layout, rank, memory.scratch(slot.slot, rank), tensor);
-}
-
 void OutsideTransfers::push(Slots::PartSlot slot, uint32_t rank, const HostTensor &tensor) {
-  gather(slot, rank, tensor.data);
+  if (setup.slots.gives(slot, rank))
+    setup.memory[slot.part].giveTo(tensor.data, slot.slot, rank);
   uint32_t whole = setup.slots.wholeSlot(slot);
   if (pushesLeft[whole].fetch_sub(1, std::memory_order_acq_rel) == 1)
     outside->push(whole, tensor);

@@ -53,8 +53,6 @@ public:
   void failed(const std::string &reason) override { call->cancel(reason); }
 
 private:
-  void gather(Slots::PartSlot slot, uint32_t rank, std::byte *tensor) const;
-
   const Setup setup;
   const std::shared_ptr<Outside> outside;
   const std::shared_ptr<Call> call;

@@ -2,6 +2,7 @@
 
 #include "runtime/plan/model/Access.h"
 #include "runtime/plan/model/Outside.h"
+#include "runtime/session/BlockCopies.h"
 
 namespace epl::runtime {
 
@@ -23,6 +24,14 @@ void SlotMemory::provide(uint32_t slot) {
   for (uint32_t rank : loaded.program(part).ranks())
     if (!memory[slot * numRanks + rank] && !slots.isDirect({part, slot}, rank))
       allocate(slot, rank);
+}
+
+void SlotMemory::giveTo(std::byte *whole, uint32_t slot, uint32_t rank) const {
+  const SlotLayout &layout = slots.layout({part, slot});
+  if (const ResultStage *stage = resultStage(slot, rank))
+    layout.copyToGlobal(rank, stage->host(), whole);
+  else if (!slots.isDirect({part, slot}, rank))
+    copyOut(*loaded.devices(), layout, rank, scratch(slot, rank), whole);
 }
 
 void SlotMemory::allocate(uint32_t slot, uint32_t rank) {

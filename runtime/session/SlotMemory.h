@@ -35,6 +35,8 @@ public:
   ResultStage *resultStage(uint32_t slot, uint32_t rank) const {
     return resultStages[slot * numRanks + rank].get();
   }
+  /// Copies what a rank gives of a result into the whole tensor, if it was not written there.
+  void giveTo(std::byte *whole, uint32_t slot, uint32_t rank) const;
 
 private:
   void allocate(uint32_t slot, uint32_t rank);

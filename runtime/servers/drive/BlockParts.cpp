@@ -16,6 +16,14 @@ template <typename TensorT> size_t rowsBegin(const Job &job, uint32_t block, con
 
 } // namespace
 
+TensorType typeOf(const Job &job, ValueId value) {
+  const manifest::ParameterT &parameter = *job.manifest.parameters.at(value.parameter);
+  if (value.state == BlockStore::kParameter)
+    return {parameter.type, parameter.shape};
+  const manifest::StateT &state = *parameter.states.at(size_t(value.state));
+  return {state.type, state.shape};
+}
+
 Part partOf(const Job &job, uint32_t block, int32_t state) {
   const manifest::ParameterT &parameter = job.blocks.parameter(block);
   const manifest::BlockT &cut = job.blocks[block];

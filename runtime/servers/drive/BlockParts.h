@@ -5,7 +5,20 @@
 #include "runtime/servers/logic/SetupItems.h"
 #include "runtime/session/State.h"
 
+#include <compare>
+
 namespace epl::runtime::servers {
+
+/// What servers hold: a parameter (-1), or which of its states.
+struct ValueId {
+  uint32_t parameter;
+  int32_t state;
+
+  auto operator<=>(const ValueId &) const = default;
+};
+
+/// Of the whole value.
+TensorType typeOf(const Job &job, ValueId value);
 
 /// What a block has of its parameter (-1), or of a state: where it begins in the whole, and what it is.
 struct Part {

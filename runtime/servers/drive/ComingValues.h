@@ -1,4 +1,4 @@
-// Values that are on their way to a plan which waits for them.
+// Values that are on their way to a worker's caller, or to a plan, who waits for them.
 #ifndef EPL_RUNTIME_SERVERS_DRIVE_COMINGVALUES_H
 #define EPL_RUNTIME_SERVERS_DRIVE_COMINGVALUES_H
 
@@ -12,8 +12,9 @@ namespace epl::runtime::servers {
 /// Where each goes, how many of its blocks have not come, and who waits for it. Whoever has it guards it.
 class ComingValues {
 public:
-  void add(ValueId value, const HostTensor &tensor, size_t blocks, Worker::Listener &listener) {
-    values[value] = {tensor, blocks, &listener};
+  /// `listener`: null if nobody has to be told.
+  void add(ValueId value, const HostTensor &tensor, size_t blocks, Worker::Listener *listener) {
+    values[value] = {tensor, blocks, listener};
   }
   /// Where the whole value goes; null if nobody waits for it.
   std::byte *find(ValueId value) const {
@@ -25,14 +26,16 @@ public:
     auto found = values.find(value);
     if (found == values.end() || --found->second.blocks != 0)
       return;
-    Worker::Listener &listener = *found->second.listener;
+    Worker::Listener *listener = found->second.listener;
     values.erase(found);
-    listener.arrived(value);
+    if (listener)
+      listener->arrived(value);
   }
   /// None of them will come.
   void fail(const std::string &reason) {
     for (const auto &[value, each] : values)
-      each.listener->failed(reason.empty() ? "this worker has said goodbye to its servers" : reason);
+      if (each.listener)
+        each.listener->failed(reason.empty() ? "this worker has said goodbye to its servers" : reason);
     values.clear();
   }
   void clear() { values.clear(); }

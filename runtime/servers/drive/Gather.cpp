@@ -1,31 +1,25 @@
-// One lock guards the logic. Threads of the transport and a ticker tell it what has happened, and do what it
-// wants; the caller waits.
 #include "runtime/servers/drive/Gather.h"
 
-#include "runtime/Error.h"
+#include "runtime/servers/drive/LogicDriver.h"
 #include "runtime/servers/drive/SendPieces.h"
-#include "runtime/servers/drive/Streams.h"
-#include "runtime/servers/drive/Ticker.h"
 
 namespace epl::runtime::servers {
 
 namespace act = gather_actions;
 
-static constexpr auto kLook = std::chrono::milliseconds(20);      // between looks of who waits
 static constexpr auto kFarewell = std::chrono::milliseconds(500); // for the end of the stream to arrive
 
-class Gather::Driver final : public StreamUser {
+class Gather::Driver final : public CallerDriver {
 public:
   Driver(std::shared_ptr<StreamTransport> transport, const GatherOptions &options,
          const StreamOptions &streamOptions, std::function<void()> whileWaiting)
-      : options(options), streamOptions(impatient(streamOptions, options.timing)),
-        whileWaiting(std::move(whileWaiting)), logic(options, Ticker::now()), transport(std::move(transport)),
-        streams(*this) {
-    ticker = std::make_unique<Ticker>(options.timing.heartbeat / 5 + 1, [this] { tick(); });
+      : CallerDriver(std::move(transport), streamOptions, options.timing, std::move(whileWaiting)),
+        options(options), logic(options, Ticker::now()) {
+    startTicking(options.timing);
   }
 
   ~Driver() override {
-    ticker = nullptr;
+    stopTicking();
     streams.destroyAll();
   }
 
@@ -51,15 +45,7 @@ public:
   }
 
 private:
-  template <typename Condition> void await(std::unique_lock<std::mutex> &lock, const Condition &condition) {
-    while (!changed.wait_for(lock, kLook, [&] { return condition() || !logic.error().empty(); })) {
-      lock.unlock();
-      whileWaiting();
-      lock.lock();
-    }
-    if (!logic.error().empty())
-      throw Error(logic.error());
-  }
+  const std::string &failure() const override { return logic.error(); }
 
   void received(uint64_t stream, std::span<const std::byte> head,
                 std::span<const std::byte> payload) override {
@@ -75,12 +61,7 @@ private:
     changed.notify_all();
   }
 
-  void tick() {
-    streams.sweep();
-    std::scoped_lock lock(mutex);
-    perform(logic.tick(Ticker::now()));
-    changed.notify_all();
-  }
+  void look() override { perform(logic.tick(Ticker::now())); }
 
   void perform(const GatherWorker::Actions &actions) {
     for (const GatherAction &action : actions)
@@ -88,26 +69,15 @@ private:
   }
 
   void perform(const act::OpenStream &action) {
-    try {
-      streams.add(action.stream,
-                  transport->connect(options.address, streams.readerOf(action.stream), streamOptions));
-    } catch (const Error &error) { // for settings that do not fit
-      perform(logic.refused(action.stream, error.what()));
-    }
+    open(action.stream, options.address,
+         [&](const std::string &why) { perform(logic.refused(action.stream, why)); });
   }
   void perform(const act::CloseStream &action) { streams.close(action.stream, action.atOnce); }
   void perform(const act::SendFrame &action) { streams.send(action.stream, action.head); }
   void perform(const act::SendBytes &action) { sendBytes(streams, action); }
 
   const GatherOptions options;
-  const StreamOptions streamOptions;
-  const std::function<void()> whileWaiting;
-  std::mutex mutex;
-  std::condition_variable changed;
   GatherWorker logic;
-  std::shared_ptr<StreamTransport> transport;
-  Streams streams;
-  std::unique_ptr<Ticker> ticker;
 };
 
 Gather::Gather(std::shared_ptr<StreamTransport> transport, const GatherOptions &options,

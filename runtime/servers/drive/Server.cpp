@@ -1,12 +1,10 @@
-// One lock guards the logic and all that its actions are done with. Threads of the transport, of the block
-// store and a ticker tell the logic what has happened, and do what it wants.
+// Threads of the block store, too, tell the logic what has happened.
 #include "runtime/servers/drive/Server.h"
 
 #include "runtime/Error.h"
+#include "runtime/servers/drive/LogicDriver.h"
 #include "runtime/servers/drive/SendPieces.h"
 #include "runtime/servers/drive/SetupParts.h"
-#include "runtime/servers/drive/Streams.h"
-#include "runtime/servers/drive/Ticker.h"
 #include "runtime/servers/logic/GatherServer.h"
 #include "runtime/servers/logic/ServerLogic.h"
 
@@ -64,19 +62,19 @@ private:
 
 } // namespace
 
-class Server::Driver final : public StreamUser {
+class Server::Driver final : public LogicDriver {
 public:
   Driver(std::shared_ptr<StreamTransport> transport, const ServerOptions &options)
       : options(options), logic(options.number, options.timing, Ticker::now()), gather(options.timing),
-        streams(*this), transport(std::move(transport)) {
+        transport(std::move(transport)) {
     listener = this->transport->listen(
         options.address, [this](std::unique_ptr<Stream> stream) { return accept(std::move(stream)); },
         options.streams);
-    ticker = std::make_unique<Ticker>(options.timing.heartbeat / 5 + 1, [this] { tick(); });
+    startTicking(options.timing);
   }
 
   ~Driver() override {
-    ticker = nullptr;
+    stopTicking();
     listener->stop();
     streams.destroyAll();
     if (loading.valid())
@@ -139,12 +137,9 @@ private:
     changed.notify_all();
   }
 
-  void tick() {
-    streams.sweep();
-    std::scoped_lock lock(mutex);
+  void look() override {
     perform(gather.tick(Ticker::now()));
     perform(logic.tick(Ticker::now()));
-    changed.notify_all();
   }
 
   void perform(const ServerLogic::Actions &actions) {
@@ -197,8 +192,6 @@ private:
   void send(StreamId to, const frames::ValueT &message, const HostTensor &value);
 
   const ServerOptions options;
-  std::mutex mutex;
-  std::condition_variable changed;
   ServerLogic logic;
   GatherServer gather;
   std::set<uint64_t> fresh;       // streams whose first frame has not come
@@ -208,12 +201,10 @@ private:
   GradientMemory gradients;
   std::map<std::pair<uint32_t, uint32_t>, HostTensor> backups;       // by worker and block
   std::map<std::pair<uint32_t, uint32_t>, std::vector<int64_t>> ids; // asked for, by worker and part
-  Streams streams;
   std::future<void> loading;
   std::unique_ptr<BlockStore> store; // once the job is loaded
   std::shared_ptr<StreamTransport> transport;
   std::unique_ptr<Listener> listener;
-  std::unique_ptr<Ticker> ticker;
 };
 
 /// In a thread of its own, since it takes a while, in which others shall hear that the server lives.

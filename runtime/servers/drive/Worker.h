@@ -3,11 +3,10 @@
 #define EPL_RUNTIME_SERVERS_DRIVE_WORKER_H
 
 #include "runtime/servers/Stream.h"
+#include "runtime/servers/drive/BlockParts.h"
 #include "runtime/servers/drive/RowPulls.h"
 #include "runtime/servers/logic/WorkerLogic.h"
-#include "runtime/session/State.h"
 
-#include <compare>
 #include <functional>
 #include <memory>
 #include <span>
@@ -20,14 +19,6 @@ struct JobSource {
   std::vector<uint8_t> manifest;
   std::function<std::vector<uint8_t>(uint32_t plan)> plan;
   std::function<HostTensor(uint32_t parameter, int32_t state)> value;
-};
-
-/// What servers hold: a parameter (-1), or which of its states.
-struct ValueId {
-  uint32_t parameter;
-  int32_t state;
-
-  auto operator<=>(const ValueId &) const = default;
 };
 
 /// What can be done with a table: as frames.fbs says of a part.

@@ -55,13 +55,8 @@ void Worker::Driver::perform(const act::MergeGradient &action) {
 }
 
 void Worker::Driver::perform(const act::OpenStream &action) {
-  uint64_t number = numberOf(action.link);
-  try {
-    streams.add(number, transport->connect(options.addresses[action.link.server], streams.readerOf(number),
-                                           streamOptions));
-  } catch (const Error &error) { // for settings that do not fit
-    perform(logic.refused(action.link, error.what()));
-  }
+  open(numberOf(action.link), options.addresses[action.link.server],
+       [&](const std::string &why) { perform(logic.refused(action.link, why)); });
 }
 
 void Worker::Driver::perform(const act::SendSetup &action) {
@@ -109,14 +104,9 @@ void Worker::Driver::perform(const act::StoreValue &action) {
     return;
   if (job->blocks.isPart(action.block))
     return rowPulls.at(action.block)->store(action.block, action.offset, action.bytes);
-  uint32_t parameter = parameterOf[action.block];
-  ValueId value{parameter, action.state};
-  auto target = fetched.find(value);
-  std::byte *whole = coming.find(value);
-  if (!whole && target == fetched.end() && action.state != BlockStore::kParameter)
-    return; // nobody waits for it any more
+  std::byte *whole = coming.find({parameterOf[action.block], action.state});
   if (!whole)
-    whole = target == fetched.end() ? parameters[parameter].data : target->second.data;
+    return; // nobody waits for it any more
   std::memcpy(whole + partOf(*job, action.block, action.state).begin + action.offset, action.bytes.data(),
               action.bytes.size());
 }

@@ -1,14 +1,11 @@
-// What is behind a worker: one lock guards the logic and all that its actions are done with. Threads of the
-// transport and a ticker tell the logic what has happened, and do what it wants (WorkerDriver.cpp); the
-// caller waits for what they bring.
+// What is behind a worker: what its caller waits for, and what its logic's actions are done with
+// (WorkerDriver.cpp).
 #ifndef EPL_RUNTIME_SERVERS_DRIVE_WORKERDRIVER_H
 #define EPL_RUNTIME_SERVERS_DRIVE_WORKERDRIVER_H
 
-#include "runtime/Error.h"
 #include "runtime/servers/drive/BlockParts.h"
 #include "runtime/servers/drive/ComingValues.h"
-#include "runtime/servers/drive/Streams.h"
-#include "runtime/servers/drive/Ticker.h"
+#include "runtime/servers/drive/LogicDriver.h"
 #include "runtime/servers/drive/Worker.h"
 #include "runtime/servers/store/BlockStore.h"
 
@@ -18,24 +15,24 @@
 
 namespace epl::runtime::servers {
 
-class Worker::Driver final : public StreamUser {
+class Worker::Driver final : public CallerDriver {
 public:
   Driver(std::shared_ptr<StreamTransport> transport, std::shared_ptr<const Job> job,
          const WorkerOptions &options, const StreamOptions &streamOptions, std::optional<JobSource> source,
          std::function<void()> whileWaiting)
-      : job(std::move(job)), options(options), streamOptions(impatient(streamOptions, options.timing)),
-        source(std::move(source)), whileWaiting(std::move(whileWaiting)),
-        logic(this->job, options, Ticker::now()), transport(std::move(transport)), streams(*this) {
+      : CallerDriver(std::move(transport), streamOptions, options.timing, std::move(whileWaiting)),
+        job(std::move(job)), options(options), source(std::move(source)),
+        logic(this->job, options, Ticker::now()) {
     for (const auto &parameter : this->job->manifest.parameters) {
       firstBlocks.push_back(uint32_t(parameterOf.size()));
       parameterOf.resize(parameterOf.size() + parameter->blocks.size(), uint32_t(parameters.size()));
       parameters.push_back(HostTensor::allocate({parameter->type, parameter->shape}, Memory::Fill::none));
     }
-    ticker = std::make_unique<Ticker>(options.timing.heartbeat / 5 + 1, [this] { tick(); });
+    startTicking(options.timing);
   }
 
   ~Driver() override {
-    ticker = nullptr;
+    stopTicking();
     streams.destroyAll();
   }
 
@@ -46,13 +43,12 @@ public:
   }
 
   const std::vector<HostTensor> &pull(uint64_t step) {
+    std::unique_lock lock(mutex);
+    settle(lock);
     std::vector<uint32_t> blocks(job->blocks.size());
     std::iota(blocks.begin(), blocks.end(), 0);
-    std::unique_lock lock(mutex);
-    checkRunning();
-    for (uint32_t block : blocks)
-      wanted.insert({block, BlockStore::kParameter});
-    fetched.clear(); // of a wait that was interrupted
+    for (uint32_t parameter = 0; parameter < parameters.size(); ++parameter)
+      want({{parameter, BlockStore::kParameter}, parameters[parameter]}, nullptr);
     perform(logic.pull(step, blocks));
     await(lock, [&] { return wanted.empty(); });
     return parameters;
@@ -97,10 +93,7 @@ public:
       pulled.clear();
     };
     for (const Wanted &each : values) {
-      std::vector<uint32_t> blocks = blocksOf(each.value);
-      coming.add(each.value, each.tensor, blocks.size(), waiting);
-      for (uint32_t block : blocks)
-        wanted.insert({block, each.value.state});
+      std::vector<uint32_t> blocks = want(each, &waiting);
       if (each.value.state == BlockStore::kParameter) {
         pulled.insert(pulled.end(), blocks.begin(), blocks.end());
         continue;
@@ -167,17 +160,13 @@ public:
   std::vector<HostTensor> fetch(uint64_t step, const std::vector<ValueId> &values) {
     std::vector<HostTensor> results;
     std::unique_lock lock(mutex);
-    checkRunning();
+    settle(lock);
     for (ValueId value : values) {
-      results.push_back(HostTensor::allocate(typeOf(value), Memory::Fill::none));
-      fetched[value] = results.back();
-      for (uint32_t block : blocksOf(value)) {
-        wanted.insert({block, value.state});
+      results.push_back(HostTensor::allocate(typeOf(*job, value), Memory::Fill::none));
+      for (uint32_t block : want({value, results.back()}, nullptr))
         perform(logic.fetch(step, block, value.state));
-      }
     }
     await(lock, [&] { return wanted.empty(); });
-    fetched.clear();
     return results;
   }
 
@@ -198,9 +187,8 @@ public:
   }
 
 private:
-  static constexpr size_t kMostWaiting = 1;             // gradients of a block behind the one that is sent
-  static constexpr std::chrono::milliseconds kLook{20}; // between looks of who waits
-  static constexpr std::chrono::seconds kFarewell{2};   // for what was sent last to arrive
+  static constexpr size_t kMostWaiting = 1;           // gradients of a block behind the one that is sent
+  static constexpr std::chrono::seconds kFarewell{2}; // for what was sent last to arrive
 
   using Value = std::pair<uint32_t, int32_t>; // block and state
 
@@ -209,15 +197,9 @@ private:
       throw Error(end->empty() ? "this worker has said goodbye to its servers" : *end);
   }
 
-  template <typename Condition> void await(std::unique_lock<std::mutex> &lock, const Condition &condition) {
-    auto isOver = [&] { return condition() || (end && !end->empty()); };
-    while (!changed.wait_for(lock, kLook, isOver)) {
-      lock.unlock();
-      whileWaiting();
-      lock.lock();
-    }
-    if (end && !end->empty())
-      throw Error(*end);
+  const std::string &failure() const override {
+    static const std::string none;
+    return end ? *end : none;
   }
 
   size_t mostWaiting() const {
@@ -227,12 +209,19 @@ private:
     return most;
   }
 
-  TensorType typeOf(ValueId value) const {
-    const manifest::ParameterT &parameter = *job->manifest.parameters.at(value.parameter);
-    if (value.state == BlockStore::kParameter)
-      return {parameter.type, parameter.shape};
-    const manifest::StateT &state = *parameter.states.at(size_t(value.state));
-    return {state.type, state.shape};
+  /// Waits for what was asked for before a wait that was interrupted, and is not wanted any more.
+  void settle(std::unique_lock<std::mutex> &lock) {
+    checkRunning();
+    await(lock, [&] { return wanted.empty(); });
+  }
+
+  /// Notes a value that is about to be asked for; its blocks.
+  std::vector<uint32_t> want(const Wanted &each, Listener *listener) {
+    std::vector<uint32_t> blocks = blocksOf(each.value);
+    coming.add(each.value, each.tensor, blocks.size(), listener);
+    for (uint32_t block : blocks)
+      wanted.insert({block, each.value.state});
+    return blocks;
   }
 
   /// Those that have a part of the value.
@@ -247,12 +236,7 @@ private:
   void received(uint64_t stream, std::span<const std::byte> head,
                 std::span<const std::byte> payload) override;
   void broke(uint64_t stream, const Ending &ending) override;
-  void tick() {
-    streams.sweep();
-    std::scoped_lock lock(mutex);
-    perform(logic.tick(Ticker::now()));
-    changed.notify_all();
-  }
+  void look() override { perform(logic.tick(Ticker::now())); }
 
   void perform(const WorkerLogic::Actions &actions) {
     for (const WorkerAction &action : actions)
@@ -301,22 +285,17 @@ private:
   const std::shared_ptr<const Job> job;
   RowsKept rowsKept{IdSplits(job)};
   const WorkerOptions options;
-  const StreamOptions streamOptions;
   std::optional<JobSource> source;
-  const std::function<void()> whileWaiting;
 
-  std::mutex mutex;
-  std::condition_variable changed;
   WorkerLogic logic;
   std::optional<std::string> end; // the error, or nothing, once the worker is done
   std::optional<uint64_t> first;  // step
   std::vector<HostTensor> parameters;
-  std::vector<uint32_t> firstBlocks;     // of each parameter
-  std::vector<uint32_t> parameterOf;     // each block is
-  std::map<ValueId, HostTensor> fetched; // where what is fetched goes; else it goes into the parameters
-  ComingValues coming;                   // that plans wait for
-  std::set<Value> wanted;                // that have not come
-  std::optional<uint64_t> rowsStep;      // the last one that has asked for rows
+  std::vector<uint32_t> firstBlocks;                      // of each parameter
+  std::vector<uint32_t> parameterOf;                      // each block is
+  ComingValues coming;                                    // where what was asked for goes
+  std::set<Value> wanted;                                 // that have not come
+  std::optional<uint64_t> rowsStep;                       // the last one that has asked for rows
   std::map<uint32_t, std::shared_ptr<RowPulls>> rowPulls; // by part of a table whose rows have not come
   struct {
     std::set<uint32_t> open = {}; // parts with which it has not been done
@@ -325,10 +304,6 @@ private:
   } tasks;
   std::map<GradientHandle, HostTensor> held;
   GradientHandle lastHandle = 0;
-
-  std::shared_ptr<StreamTransport> transport;
-  Streams streams;
-  std::unique_ptr<Ticker> ticker;
 };
 
 } // namespace epl::runtime::servers

@@ -3,16 +3,7 @@
 #include "runtime/Error.h"
 
 namespace epl::runtime::servers {
-
 namespace {
-
-TensorType typeOf(const Job &job, ValueId value) {
-  const manifest::ParameterT &parameter = *job.manifest.parameters.at(value.parameter);
-  if (value.state < 0)
-    return {parameter.type, parameter.shape};
-  const manifest::StateT &state = *parameter.states.at(size_t(value.state));
-  return {state.type, state.shape};
-}
 
 TensorType typeOf(const Job &job, PushId push) {
   const manifest::PushedT &pushed = *job.manifest.parameters.at(push.parameter)->pushes.at(push.index);

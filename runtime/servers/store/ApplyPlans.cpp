@@ -37,8 +37,7 @@ TensorType typeOf(const manifest::TableT &table, const manifest::Argument &argum
 
 /// Whether a plan may, or may not, update an argument. A state may stay what it is, such as a rate of decay.
 bool fits(const manifest::Argument &argument, bool isUpdated) {
-  bool mayBe = argument.role() == ArgumentRole::parameter || argument.role() == ArgumentRole::state;
-  return isUpdated ? mayBe : argument.role() != ArgumentRole::parameter;
+  return isUpdated ? isHeld(argument) : argument.role() != ArgumentRole::parameter;
 }
 
 std::vector<int32_t> resultsOf(const plan::PlanT &plan, size_t numArguments) {

@@ -3,8 +3,7 @@
 #define EPL_RUNTIME_SERVERS_STORE_APPLYPLANS_H
 
 #include "runtime/servers/model/Manifest.h"
-
-#include <memory>
+#include "runtime/servers/store/UpdatePlan.h"
 
 namespace epl::runtime::servers {
 
@@ -23,10 +22,10 @@ public:
   void set(uint32_t plan, std::span<const uint8_t> bytes);
 
   bool isComplete() const;
-  /// A plan that was set.
-  const std::shared_ptr<const plan::PlanT> &get(uint32_t plan) const { return plans[plan]; }
-  /// Of each argument of a plan that was set: which of its results updates it; -1: none.
-  const std::vector<int32_t> &resultOfArgument(uint32_t plan) const { return results[plan]; }
+  /// A plan that was set. Refers to the manifest.
+  UpdatePlan get(uint32_t plan) const {
+    return {plans[plan], manifest.plans[plan]->arguments, results[plan]};
+  }
 
 private:
   void check(uint32_t plan, const plan::PlanT &read) const;

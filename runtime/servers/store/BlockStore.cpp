@@ -12,22 +12,15 @@ using manifest::ArgumentRole;
 /// A block with its values: the parameter first, then the states.
 struct BlockStore::Held {
   Lane &lane;
-  std::shared_ptr<const plan::PlanT> plan;
-  const std::vector<manifest::Argument> &arguments;
-  std::vector<int32_t> results; // of each argument, which one updates it
-  std::vector<PushPart> parts;  // of a push
+  UpdatePlan plan;
+  std::vector<PushPart> parts; // of a push
   std::vector<std::shared_ptr<StateBuffer>> values;
 
-  static size_t indexOf(int32_t state) { return size_t(int64_t(state) + 1); }
-  static size_t indexOf(const manifest::Argument &argument) {
-    return argument.role() == ArgumentRole::state ? indexOf(argument.state()) : indexOf(kParameter);
-  }
   size_t slotOf(int32_t state) const {
     auto is = [&](const manifest::Argument &argument) {
-      return state == kParameter ? argument.role() == ArgumentRole::parameter
-                                 : argument.role() == ArgumentRole::state && argument.state() == state;
+      return isHeld(argument) && heldIndex(argument) == heldIndex(state);
     };
-    return size_t(std::ranges::find_if(arguments, is) - arguments.begin());
+    return size_t(std::ranges::find_if(plan.arguments, is) - plan.arguments.begin());
   }
 
   /// What is applied of each tensor, in the memory of the first push.
@@ -48,24 +41,10 @@ struct BlockStore::Held {
 
   void apply(Update &update, const std::string &name) {
     std::vector<HostTensor> pushed = combine(update);
-    std::vector<Argument> given;
-    std::vector<bool> donate;
-    for (const manifest::Argument &argument : arguments) {
-      bool isState = argument.role() == ArgumentRole::parameter || argument.role() == ArgumentRole::state;
-      donate.push_back(isState);
-      if (isState)
-        given.emplace_back(values[indexOf(argument)]);
-      else
-        given.emplace_back(argument.role() == ArgumentRole::gradient ? pushed[size_t(argument.state())]
-                                                                     : *update.backup);
-    }
-    Outcome outcome = lane.session(plan).call(given, donate, name, /*waits=*/true);
-    for (size_t i = 0; i < arguments.size(); ++i)
-      if (results[i] >= 0)
-        values[indexOf(arguments[i])] =
-            std::get<std::shared_ptr<StateBuffer>>(outcome.results[size_t(results[i])]);
-    outcome.call->wait();
-    outcome.call->release();
+    auto others = [&](const manifest::Argument &argument) {
+      return argument.role() == ArgumentRole::gradient ? pushed[size_t(argument.state())] : *update.backup;
+    };
+    plan.run(lane, values, others, name);
   }
 };
 
@@ -75,13 +54,8 @@ BlockStore::BlockStore(std::shared_ptr<const manifest::ManifestT> job, uint32_t 
   for (uint32_t lane = 0; lane < threads; ++lane)
     lanes.push_back(std::make_unique<Lane>());
   for (size_t i = 0; i < own.size(); ++i) {
-    uint32_t plan = table[own[i]].plan;
-    values[own[i]] = std::make_unique<Held>(Held{*lanes[i % lanes.size()],
-                                                 plans.get(plan),
-                                                 manifest->plans[plan]->arguments,
-                                                 plans.resultOfArgument(plan),
-                                                 table.pushParts(own[i]),
-                                                 {}});
+    values[own[i]] = std::make_unique<Held>(
+        Held{*lanes[i % lanes.size()], plans.get(table[own[i]].plan), table.pushParts(own[i]), {}});
     values[own[i]]->values.resize(1 + table.parameter(own[i]).states.size());
   }
   rows = std::make_unique<TableStore>(*manifest, server, plans, lanes);
@@ -110,7 +84,7 @@ TensorType BlockStore::typeOf(uint32_t block, int32_t state) const {
 void BlockStore::set(uint32_t block, int32_t state, const HostTensor &value) {
   Held &target = held(block);
   // Made by the lane's own session, which alone may use it without a copy.
-  target.values[Held::indexOf(state)] = target.lane.session(target.plan).state(target.slotOf(state), value);
+  target.values[heldIndex(state)] = target.lane.session(target.plan.plan).state(target.slotOf(state), value);
 }
 
 bool BlockStore::isComplete() const {
@@ -135,7 +109,7 @@ void BlockStore::update(uint32_t block, Update update, Done done) {
 }
 
 HostTensor BlockStore::value(uint32_t block, int32_t state) const {
-  return held(block).values[Held::indexOf(state)]->toHost();
+  return held(block).values[heldIndex(state)]->toHost();
 }
 
 } // namespace epl::runtime::servers

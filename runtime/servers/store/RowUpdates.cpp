@@ -7,18 +7,7 @@
 
 namespace epl::runtime::servers {
 
-using manifest::ArgumentRole;
-
 namespace {
-
-/// Where in the values at hand an argument is.
-size_t fieldOf(const manifest::Argument &argument) {
-  return argument.role() == ArgumentRole::state ? size_t(argument.state()) + 1 : 0;
-}
-
-bool isHeld(const manifest::Argument &argument) {
-  return argument.role() == ArgumentRole::parameter || argument.role() == ArgumentRole::state;
-}
 
 /// Its memory, which nobody else has. Null of a value without elements.
 std::byte *memoryOf(StateBuffer &value) {
@@ -50,15 +39,13 @@ PushedRows PushedRows::of(std::span<const std::byte> bytes, const BlockTable &bl
   return result;
 }
 
-RowUpdates::RowUpdates(const manifest::ManifestT &manifest, const manifest::TableT &table,
-                       const ApplyPlans &plans, Lane &lane, TableRows &rows)
-    : table(table), plan(plans.get(table.plan)), arguments(manifest.plans[table.plan]->arguments),
-      results(plans.resultOfArgument(table.plan)), lane(lane), rows(rows), sum(table.type),
+RowUpdates::RowUpdates(const manifest::TableT &table, const ApplyPlans &plans, Lane &lane, TableRows &rows)
+    : table(table), update(plans.get(table.plan)), lane(lane), rows(rows), sum(table.type),
       values(table.slots.size() + 1) {
-  for (size_t i = 0; i < arguments.size(); ++i)
-    if (isHeld(arguments[i])) {
-      std::shared_ptr<StateBuffer> &value = values[fieldOf(arguments[i])];
-      value = lane.session(plan).newState(i);
+  for (size_t i = 0; i < update.arguments.size(); ++i)
+    if (isHeld(update.arguments[i])) {
+      std::shared_ptr<StateBuffer> &value = values[heldIndex(update.arguments[i])];
+      value = lane.session(update.plan).newState(i);
       // A last call of fewer rows computes with what is behind them, too.
       if (std::byte *memory = memoryOf(*value))
         std::memset(memory, 0, value->type().bytes());
@@ -101,23 +88,9 @@ void RowUpdates::move(bool back) {
 
 void RowUpdates::run() {
   move(/*back=*/false);
-  std::vector<Argument> given;
-  std::vector<bool> donate;
-  for (const manifest::Argument &argument : arguments) {
-    donate.push_back(isHeld(argument));
-    if (donate.back())
-      given.emplace_back(values[fieldOf(argument)]);
-    else
-      given.emplace_back(gradient);
-  }
-  Outcome outcome = lane.session(plan).call(given, donate, "an update of rows of \"" + table.name + "\"",
-                                            /*waits=*/true);
-  for (size_t i = 0; i < arguments.size(); ++i)
-    if (results[i] >= 0)
-      values[fieldOf(arguments[i])] =
-          std::get<std::shared_ptr<StateBuffer>>(outcome.results[size_t(results[i])]);
-  outcome.call->wait();
-  outcome.call->release();
+  update.run(
+      lane, values, [&](const manifest::Argument &) { return gradient; },
+      "an update of rows of \"" + table.name + "\"");
   move(/*back=*/true);
   for (TableRows::Row row : taken)
     rows.changed(row) = rows.version;

@@ -24,8 +24,7 @@ struct PushedRows {
 class RowUpdates {
 public:
   /// Keeps references; all in the thread of the lane.
-  RowUpdates(const manifest::ManifestT &manifest, const manifest::TableT &table, const ApplyPlans &plans,
-             Lane &lane, TableRows &rows);
+  RowUpdates(const manifest::TableT &table, const ApplyPlans &plans, Lane &lane, TableRows &rows);
 
   /// Adds what workers have pushed to a row, in their order, times `factor`. Each id once in an update, in
   /// any order.
@@ -40,9 +39,7 @@ private:
   void move(bool back);
 
   const manifest::TableT &table;
-  std::shared_ptr<const plan::PlanT> plan;
-  const std::vector<manifest::Argument> &arguments;
-  std::vector<int32_t> results; // of each argument, which one updates it
+  UpdatePlan update;
   Lane &lane;
   TableRows &rows;
   ScaledSum sum;

@@ -13,9 +13,8 @@ namespace epl::runtime::servers {
 
 /// The rows of a part that one lane has.
 struct TableStore::Shard {
-  Shard(const manifest::ManifestT &manifest, const manifest::TableT &table, const ApplyPlans &plans,
-        Lane &lane, uint32_t number, uint32_t count)
-      : rows(table), updates(manifest, table, plans, lane, rows), lane(lane), number(number), count(count) {}
+  Shard(const manifest::TableT &table, const ApplyPlans &plans, Lane &lane, uint32_t number, uint32_t count)
+      : rows(table), updates(table, plans, lane, rows), lane(lane), number(number), count(count) {}
 
   /// By the hash's upper half: the index of the shard takes the lower one.
   bool has(int64_t id) const { return count == 1 || (hashOf(id) >> 32) % count == number; }
@@ -117,8 +116,8 @@ TableStore::TableStore(const manifest::ManifestT &manifest, uint32_t server, con
     : manifest(manifest), blocks(manifest), server(server), tables(manifest.tables.size()) {
   for (size_t table = 0; table < tables.size(); ++table)
     for (uint32_t lane = 0; lane < lanes.size(); ++lane)
-      tables[table].push_back(std::make_unique<Shard>(manifest, *manifest.tables[table], plans, *lanes[lane],
-                                                      lane, uint32_t(lanes.size())));
+      tables[table].push_back(std::make_unique<Shard>(*manifest.tables[table], plans, *lanes[lane], lane,
+                                                      uint32_t(lanes.size())));
 }
 
 TableStore::~TableStore() = default;

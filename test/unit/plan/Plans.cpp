@@ -617,6 +617,13 @@ plan::PlanT factorizationPlan() {
   return maker.finish();
 }
 
+uint32_t findCommand(const plan::PlanT &plan, const std::string &name) {
+  for (uint32_t command = 0; command < plan.commands.size(); ++command)
+    if (plan.commands[command]->name == name)
+      return command;
+  throw std::logic_error("no command " + name);
+}
+
 std::vector<NamedPlan> allPlans() {
   std::vector<NamedPlan> plans;
   for (uint32_t devices : {1, 2, 3, 4})

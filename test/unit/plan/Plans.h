@@ -154,6 +154,9 @@ plan::PlanT sideBySidePlan();
 /// read, a carried value, a history of which each writes its row, and a sum over two devices.
 plan::PlanT largePlan(uint32_t iterations);
 
+/// The command of a plan that has this name; it is an error of the test if there is none.
+uint32_t findCommand(const plan::PlanT &plan, const std::string &name);
+
 struct NamedPlan {
   std::string name;
   plan::PlanT plan;

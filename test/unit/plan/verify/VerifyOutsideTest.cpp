@@ -14,18 +14,12 @@ namespace {
 
 using plan::PlanT;
 
-uint32_t find(const PlanT &plan, const std::string &name) {
-  for (uint32_t command = 0; command < plan.commands.size(); ++command)
-    if (plan.commands[command]->name == name)
-      return command;
-  ADD_FAILURE() << "no command " << name;
-  return 0;
+plan::CommandT &command(PlanT &plan, const std::string &name) {
+  return *plan.commands[findCommand(plan, name)];
 }
 
-plan::CommandT &command(PlanT &plan, const std::string &name) { return *plan.commands[find(plan, name)]; }
-
 void moveTo(PlanT &plan, const std::string &name, uint32_t lane) {
-  uint32_t index = find(plan, name);
+  uint32_t index = findCommand(plan, name);
   std::erase(plan.lanes[plan.commands[index]->lane]->commands, index);
   plan.commands[index]->lane = lane;
   plan.lanes[lane]->commands.push_back(index);

@@ -14,14 +14,9 @@ namespace {
 
 using plan::PlanT;
 
-uint32_t find(const PlanT &plan, const std::string &name) {
-  for (uint32_t command = 0; command < plan.commands.size(); ++command)
-    if (plan.commands[command]->name == name)
-      return command;
-  throw std::logic_error("no command " + name);
+plan::CommandT &commandOf(PlanT &plan, const std::string &name) {
+  return *plan.commands[findCommand(plan, name)];
 }
-
-plan::CommandT &commandOf(PlanT &plan, const std::string &name) { return *plan.commands[find(plan, name)]; }
 
 /// What a command that computes a layer reads in the place of its second input.
 void setInput(PlanT &plan, const std::string &command, uint32_t buffer) {

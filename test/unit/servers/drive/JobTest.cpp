@@ -1,11 +1,8 @@
 // Whole jobs in this process: servers and workers, over streams within it, beside plain loops.
 
-#include "runtime/servers/drive/Server.h"
-#include "runtime/servers/drive/Worker.h"
-
 #include "runtime/Error.h"
-#include "runtime/servers/inproc/InprocStreams.h"
 #include "test/unit/servers/Descent.h"
+#include "test/unit/servers/drive/Cluster.h"
 #include "test/unit/session/Tensors.h"
 
 #include <gmock/gmock.h>
@@ -20,50 +17,22 @@ using runtime::test::elements;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-/// Servers, and what workers of theirs need.
-class Cluster {
-public:
+struct Cluster : JobCluster {
   explicit Cluster(const Descent &descent)
-      : descent(descent), job(std::make_shared<Job>(*descentManifest(descent))) {
-    for (uint32_t server = 0; server < descent.servers; ++server) {
-      ServerOptions options;
-      options.address = "server " + std::to_string(server);
-      options.number = server, options.threads = 2;
-      servers.push_back(std::make_unique<Server>(transport, options));
-      addresses.push_back(servers.back()->address());
-    }
-  }
+      : JobCluster(
+            *descentManifest(descent), [descent](uint32_t plan) { return planOf(descent, plan); },
+            [descent](uint32_t, int32_t state) {
+              return state < 0 ? floats(std::vector<float>(size_t(descent.size), 100))
+                               : runtime::test::integers({0});
+            }),
+        descent(descent) {}
 
-  std::unique_ptr<Worker> worker(uint32_t number) {
-    WorkerOptions options;
-    options.worker = number, options.addresses = addresses;
-    options.job = hashBytes(serializeManifest(job->manifest));
-    std::optional<JobSource> source;
-    if (number == 0)
-      source = JobSource{serializeManifest(job->manifest), [this](uint32_t plan) { return planOf(plan); },
-                         [this](uint32_t, int32_t state) {
-                           return state < 0 ? floats(std::vector<float>(size_t(descent.size), 100))
-                                            : runtime::test::integers({0});
-                         }};
-    return std::make_unique<Worker>(transport, job, options, StreamOptions{}, std::move(source));
-  }
-
-  void wait() {
-    for (const auto &server : servers)
-      server->wait();
-  }
-
-  const Descent descent;
-  const std::shared_ptr<const Job> job;
-  std::shared_ptr<InprocStreams> transport = std::make_shared<InprocStreams>();
-  std::vector<std::unique_ptr<Server>> servers;
-  std::vector<std::string> addresses;
-
-private:
-  std::vector<uint8_t> planOf(uint32_t plan) const {
+  static std::vector<uint8_t> planOf(const Descent &descent, uint32_t plan) {
     int64_t size = plan == 0 ? descent.blockSize : descent.size % descent.blockSize;
     return descentPlan(size, descent.mode == Mode::dc_asgd, descent.rate);
   }
+
+  const Descent descent;
 };
 
 /// What a worker makes of the parameter: exact in f32, and its averages too.

@@ -1,11 +1,8 @@
 // Whole jobs with a table in this process, over streams within it, beside plain loops.
 
-#include "runtime/servers/drive/Server.h"
-#include "runtime/servers/drive/Worker.h"
-
 #include "runtime/Error.h"
-#include "runtime/servers/inproc/InprocStreams.h"
 #include "test/unit/servers/RowDescent.h"
+#include "test/unit/servers/drive/Cluster.h"
 #include "test/unit/session/Tensors.h"
 
 #include <filesystem>
@@ -22,43 +19,14 @@ using testing::ThrowsMessage;
 using Ids = std::vector<int64_t>;
 using Rows = std::map<int64_t, std::vector<float>>;
 
-class TableCluster {
-public:
+struct TableCluster : JobCluster {
   explicit TableCluster(const RowDescent &descent)
-      : descent(descent), job(std::make_shared<Job>(*rowDescentManifest(descent))) {
-    for (uint32_t server = 0; server < descent.servers; ++server) {
-      ServerOptions options;
-      options.address = "server " + std::to_string(server);
-      options.number = server, options.threads = 2;
-      servers.push_back(std::make_unique<Server>(transport, options));
-      addresses.push_back(servers.back()->address());
-    }
-  }
-
-  std::unique_ptr<Worker> worker(uint32_t number) {
-    WorkerOptions options;
-    options.worker = number, options.addresses = addresses;
-    options.job = hashBytes(serializeManifest(job->manifest));
-    std::optional<JobSource> source;
-    if (number == 0)
-      source = JobSource{serializeManifest(job->manifest),
-                         [this](uint32_t) { return rowDescentPlan(descent.dim); },
-                         [](uint32_t, int32_t) -> HostTensor { throw Error("there are no parameters"); }};
-    return std::make_unique<Worker>(transport, job, options, StreamOptions{}, std::move(source));
-  }
-
-  void wait() {
-    for (const auto &server : servers)
-      server->wait();
-  }
+      : JobCluster(
+            *rowDescentManifest(descent), [dim = descent.dim](uint32_t) { return rowDescentPlan(dim); },
+            [](uint32_t, int32_t) -> HostTensor { throw Error("there are no parameters"); }),
+        descent(descent) {}
 
   const RowDescent descent;
-  const std::shared_ptr<const Job> job;
-
-private:
-  std::shared_ptr<InprocStreams> transport = std::make_shared<InprocStreams>();
-  std::vector<std::unique_ptr<Server>> servers;
-  std::vector<std::string> addresses;
 };
 
 /// The ids that a worker looks up in a step: some of all workers, some of its own, some twice, and padding.
