@@ -2,7 +2,7 @@
 #ifndef EPL_TYPES
 #define EPL_TYPES
 
-include "dialect/EplAttrs.td"
+include "dialect/EplMachineAttrs.td"
 
 def Epl_DistType : TypeDef<Epl_Dialect, "Dist"> {
   let mnemonic = "dist";

@@ -21,6 +21,7 @@
 #include "passes/annotate/InlineScopes.h"
 #include "passes/annotate/NameStack.h"
 #include "passes/annotate/Passes.h"
+#include "passes/annotate/TaskGraphs.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/Statistic.h"
@@ -42,28 +43,6 @@ ALWAYS_ENABLED_STATISTIC(numApply, "Ops that apply gradients");
 ALWAYS_ENABLED_STATISTIC(numDead, "Dead ops that were erased");
 
 namespace {
-/// What makes two scopes the same: the name, or else the entry and the calls above it.
-using ScopeKey = std::pair<Attribute, Attribute>;
-
-/// The task graphs of a function, numbered in order of first use.
-struct TaskGraphs {
-  llvm::DenseMap<ScopeKey, unsigned> indices;
-  SmallVector<ScopeAttr> scopes;
-  SmallVector<int64_t> stages; ///< into how many each is to be cut
-  SmallVector<Operation *> firstOps;
-
-  /// The number of the task graph of `scope`; `op` is its first op if it is new.
-  unsigned getOrCreate(ScopeAttr scope, int64_t count, ScopeKey key, Operation *op) {
-    auto [it, inserted] = indices.try_emplace(key, scopes.size());
-    if (inserted) {
-      scopes.push_back(scope);
-      stages.push_back(count);
-      firstOps.push_back(op);
-    }
-    return it->second;
-  }
-};
-
 struct Stamp {
   std::optional<unsigned> taskgraph;
   WorkKind kind = WorkKind::forward;

@@ -3,11 +3,8 @@
 #include "runtime/plan/verify/VerifyStages.h"
 
 #include "runtime/plan/model/Access.h"
-#include "runtime/plan/model/AttentionGradient.h"
-#include "runtime/plan/model/Blocks.h"
-#include "runtime/plan/model/Names.h"
 #include "runtime/plan/model/Outside.h"
-#include "runtime/plan/model/Strides.h"
+#include "runtime/plan/verify/CommandCheck.h"
 
 #include <algorithm>
 #include <set>
@@ -15,9 +12,9 @@
 namespace epl::runtime {
 namespace {
 
-class Commands {
+class Commands : CommandCheck {
 public:
-  Commands(const plan::PlanT &plan, Report &report) : plan(plan), report(report), mesh(plan) {
+  Commands(const plan::PlanT &plan, Report &report) : CommandCheck(plan, 0, report), mesh(plan) {
     writable.resize(plan.slots.size());
     for (size_t slot = 0; slot < plan.slots.size(); ++slot)
       if (isResult(*plan.slots[slot]))
@@ -45,21 +42,17 @@ public:
   }
 
 private:
-  template <typename... Parts> void fail(const Parts &...parts) {
-    report.add("command ", commandName(plan, index), parts...);
-    good = false;
-  }
-
   void checkAction(const plan::CommandT &command) {
     const plan::ActionUnion &action = command.action;
     if (action.value == nullptr || action.type == plan::Action::NONE)
       return fail(" has no action");
     if (const plan::LaunchT *launch = action.AsLaunch())
       return checkLaunch(command, *launch);
-    if (const plan::ContractT *contract = action.AsContract())
-      return checkContract(command, *contract);
-    if (const plan::AttentionGradientT *gradient = action.AsAttentionGradient())
-      return checkGradient(command, *gradient);
+    if (action.AsContract() || action.AsAttentionGradient()) {
+      requireLocalLane(command);
+      good &= checkContraction(plan, index, report);
+      return;
+    }
     if (const plan::CopyT *copy = action.AsCopy())
       return checkCopy(command, *copy);
     if (const plan::ReducePartT *reduce = action.AsReducePart())
@@ -90,12 +83,6 @@ private:
       fail(" is guarded by buffer ", bufferName(plan, buffer), " of 0 bytes, expected at least 1");
   }
 
-  /// Commands of one rank run anywhere but in a lane of a communicator.
-  void requireLocalLane(const plan::CommandT &command) {
-    if (plan.lanes[command.lane]->kind == plan::LaneKind::communicate)
-      fail(" is no collective but in lane ", command.lane, ", which is a communicator's");
-  }
-
   /// The members of a communicator meet in one lane, so that they all see its collectives in one order.
   bool requireCommunicator(const plan::CommandT &command, uint32_t communicator) {
     if (communicator >= plan.communicators.size())
@@ -103,30 +90,6 @@ private:
     else if (plan.lanes[command.lane]->communicator != int32_t(communicator))
       fail(" is in lane ", command.lane, ", expected a lane of communicator c", communicator);
     return good;
-  }
-
-  bool requireBuffer(uint32_t buffer) {
-    if (buffer >= plan.buffers.size())
-      fail(" names buffer ", buffer, " of ", plan.buffers.size());
-    return buffer < plan.buffers.size();
-  }
-
-  /// `elements` of `type` fit into the buffer.
-  void requireRoom(uint32_t buffer, plan::ElementType type, const std::vector<int64_t> &extents) {
-    if (!requireBuffer(buffer))
-      return;
-    if (type < plan::ElementType::MIN || type > plan::ElementType::MAX)
-      return fail(" has element type ", int(type), ", which does not exist");
-    uint64_t size = plan.buffers[buffer]->size, bytes = elementBytes(type);
-    bool fits = true;
-    for (int64_t extent : extents) {
-      if (extent < 0)
-        return fail(" has a count of ", extent);
-      fits = !__builtin_mul_overflow(bytes, uint64_t(extent), &bytes) && fits;
-    }
-    if (!fits || bytes > size)
-      fail(" needs ", fits ? std::to_string(bytes) : "too many", " bytes of buffer ",
-           bufferName(plan, buffer), ", which has ", size);
   }
 
   void checkLaunch(const plan::CommandT &command, const plan::LaunchT &launch) {
@@ -150,104 +113,6 @@ private:
         fail(" passes buffer ", bufferName(plan, buffer), " of ", size, " bytes as workspace of kernel ",
              kernelName(plan, launch.kernel), ", expected at least ", kernel.workspace);
     }
-  }
-
-  void checkContract(const plan::CommandT &command, const plan::ContractT &contract) {
-    requireLocalLane(command);
-    bool narrow = contract.type == plan::ElementType::bf16 || contract.type == plan::ElementType::f16;
-    if (!narrow && contract.type != plan::ElementType::f32 && contract.type != plan::ElementType::f64)
-      return fail(" contracts elements of type ", int(contract.type), ", expected f32, f64, bf16 or f16");
-    if (contract.widens && !narrow)
-      return fail(" widens elements of type ", int(contract.type), ", expected bf16 or f16");
-    if (contract.m < 0 || contract.n < 0 || contract.k < 0)
-      return fail(" contracts ", contract.m, " x ", contract.k, " by ", contract.k, " x ", contract.n);
-    checkOperand(contract, ContractOperand::a, contract.a, "a");
-    checkOperand(contract, ContractOperand::b, contract.b, "b");
-    checkOperand(contract, ContractOperand::c, contract.c, "c");
-    checkEpilogue(contract);
-    if (contract.attention)
-      checkScores(*contract.attention);
-    if (contract.attention && contract.attention->gradient >= 0)
-      checkStats(contract);
-    if (good && !isInjective(dimsOf(contract, ContractOperand::c)))
-      fail(" writes elements of c more than once");
-  }
-
-  /// What the end of attention reads is what that contraction reads, which must be right for that.
-  void checkScores(const plan::AttentionT &attention) {
-    if (attention.scores >= index || !plan.commands[attention.scores]->action.AsContract())
-      return fail(" names command ", attention.scores, " as its scores, expected a contraction before it");
-    good &= !report.failed();
-  }
-
-  /// What attention keeps of its rows for its gradient.
-  void checkStats(const plan::ContractT &contract) {
-    requireRoom(contract.attention->stats, plan::ElementType::f32, statsExtentsOf(contract));
-  }
-
-  /// Its tensors have the extents of those of the attention, which must be right for that.
-  void checkGradient(const plan::CommandT &command, const plan::AttentionGradientT &gradient) {
-    requireLocalLane(command);
-    if (gradient.inputs.size() != gradientInputs || gradient.outputs.size() != gradientOutputs)
-      return fail(" has ", gradient.inputs.size(), " inputs and ", gradient.outputs.size(),
-                  " outputs, expected ", gradientInputs, " and ", gradientOutputs);
-    if (gradient.attention >= index || !attentionEndOf(plan, gradient))
-      return fail(" names command ", gradient.attention,
-                  " as its attention, expected a contraction with one before it");
-    if (good &= !report.failed(); !good)
-      return;
-    AttentionGradientShape shape = shapeOf(plan, gradient);
-    const AttentionShape &own = shape.attention;
-    requireRoom(gradient.stats, plan::ElementType::f32,
-                {own.q.extents[0], own.q.extents[1], own.q.extents[2]});
-    const std::pair<const char *, const AttentionTensor &> tensors[] = {{"q", own.q},
-                                                                        {"k", own.k},
-                                                                        {"v", own.v},
-                                                                        {"o", own.o},
-                                                                        {"the gradient of o", shape.dO},
-                                                                        {"the gradient of q", shape.dq},
-                                                                        {"the gradient of k", shape.dk},
-                                                                        {"the gradient of v", shape.dv}};
-    for (const auto &[name, tensor] : tensors) {
-      requireStrided(dimsOf(tensor), own.type, tensor.buffer, name);
-      if (good && !isInjective(dimsOf(tensor)))
-        return fail(" has elements of ", name, " more than once");
-    }
-  }
-
-  void checkEpilogue(const plan::ContractT &contract) {
-    if (contract.has_bias)
-      checkOperand(contract, ContractOperand::bias, contract.bias, "bias");
-    if (contract.activation < plan::Activation::MIN || contract.activation > plan::Activation::MAX)
-      return fail(" applies activation ", int(contract.activation), " to a product, expected one up to ",
-                  int(plan::Activation::MAX));
-    if (!contract.has_bias && contract.activation == plan::Activation::none)
-      return;
-    if (plan.device_kind != "cuda")
-      fail(" has an epilogue on a device of kind \"", plan.device_kind, "\", expected \"cuda\"");
-    if (contract.accumulate || contract.widens || contract.type == plan::ElementType::f64)
-      fail(" has an epilogue, expected one only of a product of f32, bf16 or f16 that does not accumulate or "
-           "widen");
-  }
-
-  void checkOperand(const plan::ContractT &contract, ContractOperand operand, uint32_t buffer,
-                    const char *name) {
-    if (!requireBuffer(buffer))
-      return;
-    std::vector<StridedDim> dims = dimsOf(contract, operand);
-    if (dims[1].stride < dims[0].extent)
-      return fail(" has leading dimension ", dims[1].stride, " of ", name, ", expected at least ",
-                  dims[0].extent);
-    requireStrided(dims, typeOf(contract, operand), buffer, name);
-  }
-
-  /// The elements of a strided tensor are in its buffer.
-  void requireStrided(const std::vector<StridedDim> &dims, plan::ElementType type, uint32_t buffer,
-                      const char *name) {
-    if (!requireBuffer(buffer))
-      return;
-    if (std::string fault = faultOfStrided(plan, buffer, dims, type, name); !fault.empty())
-      fail(fault);
   }
 
   void checkCopy(const plan::CommandT &command, const plan::CopyT &copy) {
@@ -433,13 +298,9 @@ private:
       requireRoom(tensor.buffer, tensor.type, {tensor.count});
   }
 
-  const plan::PlanT &plan;
-  Report &report;
   Mesh mesh;
   std::vector<bool> writable; // slots that are results or updated by one
-  uint32_t index = 0;         // of the current command
   size_t allRanges = 0;       // of the commands so far
-  bool good = true;           // nothing is wrong with it so far
 };
 
 } // namespace

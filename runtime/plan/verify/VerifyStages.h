@@ -26,6 +26,10 @@ void checkTables(const plan::PlanT &plan, Report &report);
 /// Each command by itself: indices, types, sizes, what it may write.
 void checkCommands(const plan::PlanT &plan, Report &report);
 
+/// A contraction, or the gradient of attention, by itself: whether nothing is wrong with it. A part of that
+/// stage.
+bool checkContraction(const plan::PlanT &plan, uint32_t command, Report &report);
+
 /// The halves of each all-reduce: that they name each other, and are of one all-reduce.
 void checkHalves(const plan::PlanT &plan, Report &report);
 
