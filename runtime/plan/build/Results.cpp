@@ -141,13 +141,21 @@ private:
       place[value] = storage;
       std::optional<uint32_t> replaced = replacedBy(first[value], value);
       if (!replaced || *replaced == storage || place[*replaced] != *replaced || isResult[*replaced] ||
-          rootOf(plan, *replaced) != *replaced ||
+          rootOf(plan, *replaced) != *replaced || mayBeUnwritten(storage, *replaced) ||
           !isWithinOwner(*plan.slots[size_t(plan.buffers[storage]->slot)], *replaced) ||
           plan.buffers[*replaced]->slot >= 0 || last[*replaced] != int64_t(first[value]) ||
           before >= int64_t(first[*replaced]))
         return;
       value = *replaced;
     }
+  }
+
+  /// Whether `storage` would have bytes that nobody has written where `value` is read: a kernel that selects
+  /// reads both branches, the one that was skipped, too. States have their old elements, the arena begins
+  /// with zeros.
+  bool mayBeUnwritten(uint32_t storage, uint32_t value) const {
+    return epl::runtime::isResult(*plan.slots[size_t(plan.buffers[storage]->slot)]) &&
+           !plan.commands[first[value]]->guards.empty();
   }
 
   /// The input in whose place a command, if that is a launch, may write `value`: it reads it once, element by

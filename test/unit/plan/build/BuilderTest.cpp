@@ -270,6 +270,26 @@ TEST(Results, WhatAResultIsWrittenOverIsInItsPlace) {
   }
 }
 
+/// Where a branch is skipped, a kernel that selects reads what it left: in the memory of a result that is
+/// nothing.
+TEST(Results, WhatABranchWritesIsNotInTheirPlace) {
+  for (bool isState : {false, true}) {
+    PlanMaker maker;
+    uint32_t w = maker.argument("w", SlotRole::state, 64), p = maker.argument("p", SlotRole::constant, 1);
+    uint32_t selected = maker.slot("selected", SlotRole::result, 64, {}, isState ? 0 : -1);
+    uint32_t one = maker.buffer("one", 64), other = maker.buffer("other", 64), out = maker.buffer("out", 64);
+    maker.run("always", {w}, {other});
+    maker.setGuards({{p, true}});
+    maker.run("branch", {other}, {one});
+    maker.setGuards({});
+    maker.run("select", {p, one, other}, {out}, {1});
+    maker.setResult(selected, out);
+    plan::PlanT plan = maker.finish();
+    EXPECT_EQ(has(plan, "one"), !isState);
+    EXPECT_THAT(commandNames(plan), testing::ElementsAre("always", "branch", "select"));
+  }
+}
+
 /// A value that is a result itself, or a part of it is, is read by the copy at the end.
 TEST(Results, WhatIsAResultItselfIsNotWrittenOver) {
   for (bool isPart : {false, true}) {
