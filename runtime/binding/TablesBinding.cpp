@@ -135,11 +135,14 @@ void bindTables(nb::class_<ServersWorker> &worker) {
           "The same; or with `changed_only` the rows alone that have changed since the last export.")
       .def(
           "load_table",
-          [](ServersWorker &self, uint64_t step, uint32_t table, const std::string &folder) {
-            return runTask(self, step, table, {ps::frames::TableTask::load, folder});
+          [](ServersWorker &self, uint64_t step, uint32_t table, const std::string &place, bool valuesOnly) {
+            auto task = valuesOnly ? ps::frames::TableTask::load_values : ps::frames::TableTask::load;
+            return runTask(self, step, table, {task, place});
           },
-          "step"_a, "table"_a, "folder"_a,
-          "Makes a table what files of a folder say, however many servers have written them; how many rows.")
+          "step"_a, "table"_a, "place"_a, "values_only"_a = false,
+          "Makes a table what files of a folder say, however many servers have written them, or one file; "
+          "how "
+          "many\nrows. With `values_only` the optimizer begins anew with each row.")
       .def(
           "evict_table",
           [](ServersWorker &self, uint64_t step, uint32_t table, uint64_t unseen) {

@@ -25,7 +25,7 @@ from epl import environment, scopes
 from epl.adapters.jax import trace as adapter
 from epl.errors import Place
 from epl.servers import connection
-from epl.tables.table import KEEPING
+from epl.tables.keeping import KEEPING
 from steps import scale
 
 Lower = Callable[..., adapter.Program]
@@ -220,5 +220,6 @@ def own_servers(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The test is a process of its own to its servers, which are in it."""
     monkeypatch.setattr(connection, "_connection", None)
     monkeypatch.setattr(KEEPING, "keeper", None)
+    monkeypatch.setattr(KEEPING, "loads", {})
     yield
     connection.disconnect()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import jax
@@ -11,6 +12,8 @@ import numpy as np
 import optax
 
 import epl
+from epl.servers import connection
+from epl.tables.keeping import KEEPING
 
 IDS = 12
 DIM = 4
@@ -115,3 +118,15 @@ OPTIMIZERS = {
     "adagrad": lambda: optax.adagrad(0.05),
     "momentum": lambda: optax.sgd(0.1, momentum=0.9),
 }
+
+
+def restart() -> None:
+    """What follows is another process to its servers."""
+    connection.disconnect()
+    connection._connection = None
+    KEEPING.keeper = None
+
+
+def names(folder: Path) -> list[str]:
+    """Of what is in a folder."""
+    return sorted(path.name for path in folder.iterdir())

@@ -262,16 +262,6 @@ def test_optimizers_read_rows_and_begin_as_they_say() -> None:
     np.testing.assert_allclose(rows, np.float32(0.5 - 0.125 * 0.5 * 0.5), rtol=1e-6)
 
 
-def test_tables_are_not_saved_yet(tmp_path: Path) -> None:
-    with (
-        epl.Checkpoints(tmp_path) as checkpoints,
-        pytest.raises(epl.UnsupportedError, match='"user" is not sav'),
-    ):
-        checkpoints.save(1, {"w": np.zeros(2), "user": table()})
-    with pytest.raises(epl.UnsupportedError, match='"user" is not saved'):
-        epl.save_safetensors(tmp_path / "all.safetensors", {"user": table()})
-
-
 def test_nans_in_a_step_with_tables_are_found() -> None:
     with jax.debug_nans(True), pytest.raises(FloatingPointError, match=r'result "result\[1\]" holds nan'):
         alone(lambda user, ids, y: user.lookup(ids).sum() * 0 / (y.sum() * 0))(table(), *batches(1)[0])

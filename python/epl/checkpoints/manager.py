@@ -14,14 +14,13 @@ from types import TracebackType
 from typing import Any, Literal
 
 from epl.adapters import orbax
-from epl.checkpoints import ending
+from epl.checkpoints import ending, tables
 from epl.checkpoints.agreement import count, open_folder, together
 from epl.checkpoints.behind import await_behind, behind
 from epl.errors import ArgumentError, Error, reason
 from epl.executable import PathLike
 from epl.processes import group
 from epl.servers.roles import read_role
-from epl.tables.table import check_none
 from epl.values import as_integer
 
 
@@ -36,6 +35,10 @@ class Checkpoints:
                 state = checkpoints.restore(epl.layout_of(step.lower(*state, x, y), state))
             ...
             checkpoints.save(count, state)
+
+    An `epl.Table` in the tree is saved with its rows and what its optimizer keeps of them, which servers
+    write and read in the folder "tables" beside the checkpoints; orbax finds in its place how many rows it
+    has.
     """
 
     def __init__(
@@ -66,6 +69,7 @@ class Checkpoints:
         self.folder = Path(os.fspath(folder)).absolute()
         self._best = best
         self._saving: int | None = None  # the number of the save that may still run
+        self._has_saved = False  # whether this process has, so nobody else saves in this folder
         self._begun: Future[None] | None = None  # whether that has begun
         open_folder(self.folder, f"keep={keep!r}, best={best!r}, mode={mode!r}")
         self._warn_of_unfinished()
@@ -111,22 +115,24 @@ class Checkpoints:
         for the save before, if it still runs, and for no other process. The end of the program waits for it;
         but where one of several processes fails meanwhile it is lost, and the one before is the last. A
         program that uses orbax itself, too, calls `wait` before it does. Of workers with parameter servers
-        worker 0 alone saves: it fetches the states that servers hold.
+        worker 0 alone saves: it fetches the states that servers hold, and waits until they have written the
+        rows of tables, after all steps that it has called; the checkpoint is there once all is.
 
         Args:
           step: the number, above that of all before.
-          tree: arrays and numbers.
+          tree: arrays, numbers and tables.
           metrics: numbers to be saved with it.
 
         Raises:
           ArgumentError: for a number that is not above the last one, or metrics without that named `best`.
-          UnsupportedError: for an `epl.Table` in the tree.
+          ArgumentError: for an `epl.Table` before the first call of a step that trains it.
           Error: if the save before has failed, say for a full disk; or an array was donated or is lost.
+          ProcessError: if a server cannot write the rows of a table, or is lost: there is no such checkpoint.
         """
         number = as_integer(step)
         if number is None or number < 0:
             raise ArgumentError(f"step must be an integer of at least 0, found {step!r}")
-        check_none(tree, "saved")
+        tables.check_kept(tree)
         self._wait_for_last()
         if (latest := self.latest) is not None and number <= latest:
             raise ArgumentError(f'step must be above {latest}, the last in "{self.folder}", found {number}')
@@ -136,10 +142,20 @@ class Checkpoints:
         if (role := read_role()) is not None and role.number > 0:
             return  # worker 0 saves what servers hold
         plain = None if metrics is None else {name: float(value) for name, value in metrics.items()}
-        self._saving = number
-        save = self._guarded("was not saved", saving().taken, self._manager, self._saves, number, tree, plain)
+        self._saving, self._has_saved = number, True
+        save = self._guarded("was not saved", self._taken, number, tree, plain)
         count(f'a save of step {number} in "{self.folder}"')
         self._begun = behind(save)
+
+    def _taken(self, number: int, tree: Any, metrics: dict[str, float] | None) -> Callable[[], None]:
+        """What begins to save a tree, as it is now, whose tables are saved."""
+        counted = tables.save(tree, self.folder, number)
+        try:
+            save: Callable[[], None] = saving().taken(self._manager, self._saves, number, counted, metrics)
+        except BaseException:
+            tables.remove(self.folder, number)
+            raise
+        return save
 
     def restore(
         self,
@@ -154,7 +170,8 @@ class Checkpoints:
         Leaves of `epl.layout_of` become `epl.Array`s as the step holds them: each process reads what its
         devices have of them, and nothing is ever whole. An `epl.Array` stands for the layout that it has,
         a `jax.Array` or `jax.ShapeDtypeStruct` for its sharding (default: JAX's first device), NumPy arrays
-        and Python numbers for such ones.
+        and Python numbers for such ones. A table stands for itself: its rows are loaded as by `Table.load`,
+        which all workers of a job call alike.
 
         Args:
           layout: the tree, as it was saved; containers of other types but the same names are fine.
@@ -166,19 +183,22 @@ class Checkpoints:
         Raises:
           ArgumentError: if there is no such checkpoint, or a path of `only` or `rename` is none of `layout`.
           StateError: if the checkpoint has other paths, shapes or dtypes: names them.
-          ProcessError: if processes restore other things.
+          ProcessError: if processes restore other things, and as `Table.load`.
         """
         self._wait_for_last()
+        leaves = tables.as_leaves(layout)
 
         def prepare() -> tuple[list[str], tuple[int, Callable[[], Any]]]:
             number = self._number(step)
             place = f'"{self.folder / str(number)}"'
-            arguments = (self._manager, number, place, layout, only, rename)
+            found = tables.saved_in(self.folder, number)
+            arguments = (self._manager, number, place, leaves, only, rename, found)
             paths, read = self._guarded(f"cannot be restored at step {number}", saving().matched, *arguments)
             return [place, *paths], (number, read)
 
         number, read = together("a restore", prepare)
-        return self._guarded(f"cannot be restored at step {number}", read)
+        tree = self._guarded(f"cannot be restored at step {number}", read)
+        return tables.load(tree, leaves, self.folder, number)
 
     def _number(self, step: int | None) -> int:
         steps = self.steps
@@ -210,9 +230,13 @@ class Checkpoints:
             raise
         finally:
             self._saving = None
+        if self._has_saved:
+            tables.keep_only(self.folder, self.steps)
 
     def _remove_failed(self) -> None:
         """What a save has written that has failed: a full disk would stay full."""
+        if self._saving is not None and group.speaks():
+            tables.remove(self.folder, self._saving)
         for path in self._unfinished(str(self._saving)) if group.speaks() else ():
             shutil.rmtree(path, ignore_errors=True)
 

@@ -13,6 +13,7 @@ from epl.adapters.jax import hooks
 from epl.array import Array
 from epl.checkpoints.layout import Held, layout_like
 from epl.checkpoints.paths import names, path_text
+from epl.checkpoints.tables import SavedTable, TableLeaf
 from epl.errors import ArgumentError, StateError
 from epl.signature import is_key
 from epl.values import did_you_mean
@@ -30,6 +31,10 @@ class Kind(NamedTuple):
         return f"{self.dtype or 'number'}[{','.join(map(str, self.shape))}]"
 
 
+AnyKind = Kind | SavedTable
+"""Of an array, or of a table."""
+
+
 def wanted(leaf: Any) -> Any:
     """A leaf of the user's tree as what is restored: an `epl.Array` as the layout that it has."""
     if isinstance(leaf, Array):
@@ -39,8 +44,10 @@ def wanted(leaf: Any) -> Any:
     return leaf
 
 
-def kind_of(leaf: Any) -> Kind:
+def kind_of(leaf: Any) -> AnyKind:
     """What must be on disk for a leaf."""
+    if isinstance(leaf, TableLeaf):
+        return leaf.kind
     held = getattr(leaf, "sharding", None)
     if isinstance(held, Held):
         return Kind(held.shape, held.dtype)
@@ -54,7 +61,7 @@ def kind_of(leaf: Any) -> Kind:
 def match(
     place: str,
     layout: Any,
-    saved: Mapping[str, Kind],
+    saved: Mapping[str, AnyKind],
     only: str | Iterable[str] | None,
     rename: Mapping[str, str] | None,
 ) -> dict[str, str]:
@@ -91,7 +98,7 @@ def _below(path: str, prefix: str) -> bool:
     return path == prefix or path.startswith(f"{prefix}.")
 
 
-def _chosen(kinds: Mapping[str, Kind], only: str | Iterable[str] | None) -> list[str]:
+def _chosen(kinds: Mapping[str, AnyKind], only: str | Iterable[str] | None) -> list[str]:
     if only is None:
         return list(kinds)
     prefixes = [only] if isinstance(only, str) else list(only)
@@ -100,13 +107,13 @@ def _chosen(kinds: Mapping[str, Kind], only: str | Iterable[str] | None) -> list
     return [path for path in kinds if any(_below(path, prefix) for prefix in prefixes)]
 
 
-def _check_known(prefix: Any, kinds: Mapping[str, Kind], option: str) -> None:
+def _check_known(prefix: Any, kinds: Mapping[str, AnyKind], option: str) -> None:
     if not isinstance(prefix, str) or not any(_below(path, prefix) for path in kinds):
         known = {path[:end] for path in kinds for end, c in enumerate(f"{path}.") if c == "."}
         raise ArgumentError(f"{option} names {prefix!r}, no path of the tree{did_you_mean(prefix, known)}")
 
 
-def _renamed(chosen: list[str], kinds: Mapping[str, Kind], rename: Mapping[str, str]) -> dict[str, str]:
+def _renamed(chosen: list[str], kinds: Mapping[str, AnyKind], rename: Mapping[str, str]) -> dict[str, str]:
     for own in rename:
         _check_known(own, kinds, "rename")
     sources = {}
@@ -116,13 +123,15 @@ def _renamed(chosen: list[str], kinds: Mapping[str, Kind], rename: Mapping[str, 
     return sources
 
 
-def _fits(expected: Kind, found: Kind | None) -> bool:
+def _fits(expected: AnyKind, found: AnyKind | None) -> bool:
+    if isinstance(expected, SavedTable) or isinstance(found, SavedTable):
+        return expected == found
     if found is None or found.shape != expected.shape:
         return False
     return expected.dtype is None or found.dtype is None or found.dtype == expected.dtype
 
 
-def _problem(path: str, expected: Kind, source: str, saved: Mapping[str, Kind]) -> str:
+def _problem(path: str, expected: AnyKind, source: str, saved: Mapping[str, AnyKind]) -> str:
     about = f'"{path}"' if path == source else f'"{path}", there "{source}",'
     if source in saved:
         return f"{about} is {saved[source]}, expected {expected}"

@@ -27,6 +27,7 @@ from epl.checkpoints.own_parts import own_parts
 from epl.checkpoints.parts import Box, elements, part_of, pieces, slices
 from epl.checkpoints.paths import names, path_text
 from epl.checkpoints.restoring import Kind, kind_of, match, put, wanted
+from epl.checkpoints.tables import as_leaves
 from epl.errors import ArgumentError, Error
 from epl.executable import PathLike, user_path
 from epl.processes import group
@@ -41,6 +42,7 @@ _NAMES = {
     **{f"int{bits}": f"I{bits}" for bits in (8, 16, 32, 64)},
     **{f"uint{bits}": f"U{bits}" for bits in (8, 16, 32, 64)},
 }
+_INSTEAD = "Table.save and epl.Checkpoints save it"
 _DTYPES = {text: name for name, text in _NAMES.items()}
 _READ_BYTES = 1 << 24  # that are read at once: a copy of so much is in memory beside the result
 
@@ -60,7 +62,7 @@ def save_safetensors(path: PathLike, tree: Any) -> None:
       ProcessError: if processes save other trees.
     """
     target = user_path(path).absolute()
-    check_none(tree, "saved")
+    check_none(tree, "saved", _INSTEAD)
 
     def prepare() -> tuple[list[str], dict[str, Any]]:
         found = _leaves(tree)
@@ -102,7 +104,7 @@ def load_safetensors(
       Error: if there is no such file, or it is none of safetensors.
     """
     file = user_path(path)
-    target = jax.tree.map(wanted, layout)
+    target = jax.tree.map(wanted, as_leaves(layout))
     with _opened(file) as opened:
         saved = {name: _kind(opened.get_slice(name)) for name in opened.keys()}  # noqa: SIM118
         sources = match(f'"{file}"', target, saved, only, rename)

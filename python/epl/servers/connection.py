@@ -25,7 +25,9 @@ from epl.servers.deadline import deadline
 from epl.servers.guarded import guarded
 from epl.servers.job import Job
 from epl.servers.roles import Role
-from epl.tables.table import KEEPING, TableSpec
+from epl.servers.together import done_by_worker_0
+from epl.tables import saves
+from epl.tables.keeping import KEEPING, Load, TableSpec
 
 _LOCAL_SERVERS = 1
 Values = Mapping[tuple[int, int], Any]
@@ -55,7 +57,7 @@ class Connection:
         """
         module = runtime.module()
         self.job = job
-        self._is_first = role is None or role.number == 0
+        self._role = role
         number = role.number if role else 0
         threads = len(os.sched_getaffinity(0))
         servers = list(role.servers) if role else module.LocalServers(_LOCAL_SERVERS, threads)
@@ -77,6 +79,11 @@ class Connection:
         self._failure: str | None = None
         self._exits = Exits(lambda: self.step, self._note_failure)
         atexit.register(self._end)
+
+    @property
+    def is_first(self) -> bool:
+        """Whether this is worker 0."""
+        return self._role is None or self._role.number == 0
 
     @property
     def has_begun(self) -> bool:
@@ -111,14 +118,44 @@ class Connection:
     def export_table(self, table: TableSpec, folder: str, *, changed_only: bool) -> int:
         """As `Table.export`."""
         number = self._known(table)
-        if not self._is_first:
+        if not self.is_first:
             return 0
         return int(guarded(self._worker.export_table, self.step, number, folder, changed_only))
 
     def evict_table(self, table: TableSpec, unseen: int) -> int:
         """As `Table.evict`."""
         number = self._known(table)
-        return int(guarded(self._worker.evict_table, self.step, number, unseen)) if self._is_first else 0
+        return int(guarded(self._worker.evict_table, self.step, number, unseen)) if self.is_first else 0
+
+    def save_table(self, table: TableSpec, folder: str) -> int:
+        """Has the servers write all rows to files of a folder, for worker 0; how many."""
+        return int(guarded(self._worker.save_table, self.step, self._known(table), folder))
+
+    def load_table(self, load: Load) -> None:
+        """As `Table.load`."""
+        number = self._known(load.table)
+
+        def load_here() -> None:
+            found = saves.find(load)
+            rows = guarded(self._worker.load_table, self.step, number, found.place, found.values_only)
+            if found.rows not in (None, rows):
+                raise ProcessError(
+                    f'"{found.place}" has {rows} rows of table "{load.table.name}", expected the '
+                    f"{found.rows} that were saved"
+                )
+
+        done_by_worker_0(f'the load of table "{load.table.name}"', self._role, load_here)
+
+    def load_first(self) -> None:
+        """Loads what `Table.load` was told before there was a connection; errors as of that.
+
+        A worker that was started again finds the rows as they are now.
+        """
+        for name, load in list(KEEPING.loads.items()):
+            self.check_table(load.table)
+            if not gathering.is_late(self._role):
+                self.load_table(load)
+            del KEEPING.loads[name]
 
     def check_table(self, table: TableSpec) -> None:
         """Raises ArgumentError if the job has no such table."""
@@ -238,6 +275,7 @@ def connect(job: Job, role: Role | None, first_values: Callable[[], Values]) -> 
             "the servers of this process hold the parameters of another step: a process trains one set of "
             "parameters by servers"
         )
+    _connection.load_first()
     return _connection
 
 

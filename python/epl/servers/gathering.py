@@ -74,6 +74,11 @@ def gathering_of(role: Role) -> Gathering:
     return _gathering
 
 
+def is_late(role: Role | None) -> bool:
+    """Whether this process was started again, behind rounds that other workers have had."""
+    return role is not None and role.workers > 1 and gathering_of(role).is_late
+
+
 def leave() -> None:
     """Takes no part any more, if this process has a connection."""
     if _gathering is not None:

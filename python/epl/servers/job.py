@@ -14,7 +14,7 @@ from epl.calling import signless_dtype
 from epl.errors import ArgumentError, UnsupportedError
 from epl.servers.strategy import ParameterServer
 from epl.tables.apply import Updates
-from epl.tables.table import TableSpec
+from epl.tables.keeping import TableSpec
 
 DTYPES = {
     "i1": "bool",

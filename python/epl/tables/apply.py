@@ -19,7 +19,7 @@ from epl.errors import Place, UnsupportedError
 from epl.places import definition
 from epl.servers.compiling import server_options
 from epl.signature import DTYPES, is_key
-from epl.tables.table import TableSpec
+from epl.tables.keeping import TableSpec
 
 ROWS = 256
 """How many rows a plan updates at once (`runtime/servers`)."""

@@ -22,8 +22,8 @@ from epl.adapters.jax import trace as adapter
 from epl.compile import load_or_compile
 from epl.errors import ArgumentError, Place
 from epl.executable import Executable
+from epl.tables.checking import check_fits
 from epl.tables.steps import Lookup, StepTables
-from epl.tables.table import check_fits
 
 Ids = np.ndarray[Any, np.dtype[np.int64]]
 _DEVICE = "cpu:1"

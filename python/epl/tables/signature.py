@@ -19,8 +19,8 @@ from epl.adapters.jax import trace as adapter
 from epl.errors import StateError
 from epl.signature import Signature, Spec
 from epl.tables.steps import StepTables
-from epl.tables.table import Table
-from epl.tables.traces import RowsTrace, active, as_outside, bound_spec, is_table
+from epl.tables.table import Table, is_table
+from epl.tables.traces import RowsTrace, active, as_outside, bound_spec
 
 
 class TableSignature(Signature):

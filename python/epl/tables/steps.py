@@ -17,8 +17,9 @@ from epl.padding import MaskedSignature
 from epl.per_device import PerDeviceSignature
 from epl.servers.strategy import ParameterServer
 from epl.signature import Signature, Spec
-from epl.tables.table import Table, TableSpec
-from epl.tables.traces import FindingTrace, active, as_outside, bound_spec, is_table
+from epl.tables.keeping import TableSpec
+from epl.tables.table import Table, is_table
+from epl.tables.traces import FindingTrace, active, as_outside, bound_spec
 
 _NO_TABLES = ("dc_asgd", "geo")
 

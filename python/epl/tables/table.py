@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import threading
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, NoReturn, Protocol
 
@@ -13,27 +12,13 @@ import jax.numpy as jnp
 import numpy as np
 
 from epl.errors import ArgumentError, Error, StateError, UnsupportedError
+from epl.servers.roles import own_role
+from epl.tables import saves
+from epl.tables.checking import check_fits, check_optimizer, checked_dtype, checked_integer
 from epl.tables.inits import Init
+from epl.tables.keeping import KEEPING, Load, TableSpec
 
-_DTYPES = ("float32", "float64", "float16", "bfloat16")
 _MOST_SEED = 2**64 - 1
-
-
-@dataclass(frozen=True)
-class TableSpec:
-    """What a table is: as `Table` has it."""
-
-    name: str
-    dim: int
-    optimizer: Any
-    init: Init
-    dtype: np.dtype[Any]
-    padding: int | None
-    seed: int
-    admit: int
-
-    def __repr__(self) -> str:
-        return f'"{self.name}", dim={self.dim}'
 
 
 class LookupTrace(Protocol):
@@ -41,24 +26,6 @@ class LookupTrace(Protocol):
 
     def rows(self, table: Table, ids: Any) -> Any:
         """The rows of a lookup."""
-
-
-class Keeper(Protocol):
-    """The connection of this process with the servers that keep its tables."""
-
-    def export_table(self, table: TableSpec, folder: str, *, changed_only: bool) -> int:
-        """As `Table.export`."""
-
-    def evict_table(self, table: TableSpec, unseen: int) -> int:
-        """As `Table.evict`."""
-
-
-class _Keeping:
-    keeper: Keeper | None = None
-
-
-KEEPING = _Keeping()
-"""`keeper`: of this process, from the first call of a step on that trains with servers."""
 
 
 class _Active(threading.local):
@@ -140,23 +107,23 @@ class Table:
         if not isinstance(name, str) or not name or "\0" in name:
             raise ArgumentError(f"name of epl.Table must be a string, not empty, found {name!r}")
         about = f'of table "{name}"'
-        _check_optimizer(optimizer, about)
+        check_optimizer(optimizer, about)
         if not isinstance(init, Init):
             raise ArgumentError(
                 f"init {about} must be epl.uniform(...), normal(...), constant(...) or zeros(), found "
                 f"{init!r}"
             )
         if padding is not None:
-            _integer(f"padding {about}", padding, -(2**63), 2**63 - 1)
+            checked_integer(f"padding {about}", padding, -(2**63), 2**63 - 1)
         self._spec = TableSpec(
             name,
-            _integer(f"dim {about}", dim, 1, 2**31 - 1),
+            checked_integer(f"dim {about}", dim, 1, 2**31 - 1),
             optimizer,
             init,
-            _dtype(dtype, about),
+            checked_dtype(dtype, about),
             padding,
-            _integer(f"seed {about}", seed, 0, _MOST_SEED),
-            _integer(f"admit {about}", admit, 1, 2**32 - 1),
+            checked_integer(f"seed {about}", seed, 0, _MOST_SEED),
+            checked_integer(f"admit {about}", admit, 1, 2**32 - 1),
         )
         self._rows: tuple[Any, ...] = ()
         self._trace: LookupTrace | None = None
@@ -253,7 +220,9 @@ class Table:
           ProcessError: if a server cannot write, with its reason, or is lost.
         """
         path = str(Path(folder).resolve())
-        return self._keeper("export").export_table(self._spec, path, changed_only=bool(changed_only))
+        return KEEPING.keeper_for("export", self._spec).export_table(
+            self._spec, path, changed_only=bool(changed_only)
+        )
 
     def evict(self, *, unseen: int) -> int:
         """Has the servers drop rows that have not changed in their last `unseen` updates of the table.
@@ -267,15 +236,56 @@ class Table:
           ArgumentError: before the first call of a step that trains the table, and for no positive integer.
           ProcessError: if a server is lost.
         """
-        number = _integer(f'unseen of table "{self.name}"', unseen, 1, 2**63 - 1)
-        return self._keeper("evict").evict_table(self._spec, number)
+        number = checked_integer(f'unseen of table "{self.name}"', unseen, 1, 2**63 - 1)
+        return KEEPING.keeper_for("evict", self._spec).evict_table(self._spec, number)
 
-    def _keeper(self, what: str) -> Keeper:
-        if KEEPING.keeper is None:
-            raise ArgumentError(
-                f'{what} of table "{self.name}" is called before the first call of a step that trains it'
-            )
-        return KEEPING.keeper
+    def save(self, folder: str | os.PathLike[str]) -> int:
+        """Has the servers save all rows, with what the optimizer keeps of them, for `load`.
+
+        Worker 0 has that done, once all steps that have been called are applied, and waits for it; for others
+        it is nothing. In mode "sync" the save is of the step at which worker 0 calls it. The folder has this
+        save when all of it is there, and the save before until then. How often ids without a row have been
+        seen (`admit`) is not saved.
+
+        Args:
+          folder: one that all servers see; it is made if it is not there.
+
+        Returns:
+          How many rows; 0 for other workers.
+
+        Raises:
+          ArgumentError: before the first call of a step that trains the table.
+          Error: if the folder or its manifest cannot be written.
+          ProcessError: if a server cannot write, with its reason, or is lost.
+        """
+        keeper = KEEPING.keeper_for("save", self._spec)
+        keeper.check_table(self._spec)
+        return saves.save(keeper, self._spec, Path(folder).resolve()) if keeper.is_first else 0
+
+    def load(self, place: str | os.PathLike[str], *, values_only: bool = False) -> None:
+        """Gives the table the rows of a save or an export, in the place of those that it has.
+
+        All workers call it alike. Worker 0's call has the servers load, however many servers have saved; the
+        others wait for that, so all of them see the loaded rows from there on. Before the first call of a
+        step that trains the table the rows are loaded in that call. In modes without sync gradients that
+        other workers have pushed just before may be applied to the loaded rows.
+
+        Args:
+          place: a folder of `save` or `export`, or a file of safetensors with tensors "ids" (int64) and
+            "value" [ids, dim], which all servers see. Of an export with `changed_only` the table has those
+            rows alone.
+          values_only: the values of rows alone, whatever optimizer they were trained by: the table's own
+            begins anew with each of them.
+
+        Raises:
+          Error: if there is no whole save in `place`; in all workers, as what follows.
+          ProcessError: for rows of another dim, dtype or optimizer, missing and damaged files, with the file.
+            The table has its rows as before then; what the first call could not load, the next one tries to.
+        """
+        load = Load(self._spec, str(Path(place).resolve()), values_only=bool(values_only))
+        if (role := own_role(os.environ)) is None or role.workers == 1:
+            saves.find(load)  # nobody else waits for it
+        KEEPING.load(load)
 
     def bound(self, trace: LookupTrace | None, rows: tuple[Any, ...]) -> Table:
         """The table in the trace of a step, whose lookups give these rows; with None, outside."""
@@ -302,25 +312,22 @@ class Table:
         raise Error(f'table "{self.name}" is no array: the rows of ids are `lookup(ids)` in a step')
 
 
-def check_fits(array: Any, what: str) -> None:
-    """Raises ArgumentError if integers are beyond JAX's type for them."""
-    if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu" or not array.size:
-        return
-    limits = np.iinfo(jax.dtypes.canonicalize_dtype(array.dtype))
-    if array.min() < limits.min or array.max() > limits.max:
-        raise ArgumentError(
-            f"{what} must fit {limits.dtype}, in which JAX has them, found {array.min()} to {array.max()}: "
-            "set jax_enable_x64, or make them a batch that the step looks up as it is"
-        )
+def is_table(value: Any) -> bool:
+    """Whether that is a table, which is a tree to JAX."""
+    return isinstance(value, Table)
 
 
-def check_none(tree: Any, what: str) -> None:
-    """Raises UnsupportedError if a tree has a table, whose rows are elsewhere; `what` is done with it."""
-    for leaf in jax.tree.leaves(tree, is_leaf=lambda leaf: isinstance(leaf, Table)):
-        if isinstance(leaf, Table):
+def check_none(tree: Any, what: str, instead: str) -> None:
+    """Raises UnsupportedError if a tree has a table, whose rows are elsewhere.
+
+    Args:
+      what: is done with the tree; `instead`: how tables are.
+    """
+    for leaf in jax.tree.leaves(tree, is_leaf=is_table):
+        if is_table(leaf):
             raise UnsupportedError(
-                f'table "{leaf.name}" is not {what}: its rows are on servers, which do not save them yet; '
-                "give the tree without it"
+                f'table "{leaf.name}" is not {what}: its rows are on servers; {instead}, and give the tree '
+                "without it"
             )
 
 
@@ -342,32 +349,3 @@ def _flatten_with_keys(table: Table) -> tuple[list[Any], _Structure]:
 
 
 jax.tree_util.register_pytree_with_keys(Table, _flatten_with_keys, unflatten, _flatten)
-
-
-def _check_optimizer(optimizer: Any, about: str) -> None:
-    has_both = all(callable(getattr(optimizer, part, None)) for part in ("init", "update"))
-    try:
-        hash(optimizer)
-    except TypeError:
-        has_both = False
-    if not has_both:
-        raise ArgumentError(f"optimizer {about} must be one of optax, found {optimizer!r}")
-
-
-def _dtype(dtype: Any, about: str) -> np.dtype[Any]:
-    found: np.dtype[Any] | None
-    try:
-        found = jnp.dtype(dtype)
-    except TypeError:
-        found = None
-    if found is None or found.name not in _DTYPES:
-        raise ArgumentError(f"dtype {about} must be one of {', '.join(_DTYPES)}, found {dtype!r}")
-    return found
-
-
-def _integer(what: str, value: Any, least: int, most: int) -> int:
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
-        raise ArgumentError(f"{what} must be an integer, found {value!r}")
-    if not least <= value <= most:
-        raise ArgumentError(f"{what} must be an integer of {least} to {most}, found {value!r}")
-    return int(value)

@@ -20,7 +20,7 @@ import jax.numpy as jnp
 from epl.adapters.jax import lookups
 from epl.errors import Error
 from epl.signature import Spec
-from epl.tables.table import ACTIVE, LookupTrace, Table
+from epl.tables.table import ACTIVE, LookupTrace, Table, is_table
 
 
 @contextlib.contextmanager
@@ -76,11 +76,6 @@ class RowsTrace:
                 "same whenever it is traced"
             )
         return rows
-
-
-def is_table(value: Any) -> bool:
-    """Whether that is a table."""
-    return isinstance(value, Table)
 
 
 def as_outside(tree: Any) -> Any:

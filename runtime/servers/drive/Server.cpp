@@ -290,8 +290,8 @@ void Server::Driver::perform(const act::RunTask &action) {
   };
   using enum frames::TableTask;
   const frames::RunTaskT &task = action.task;
-  if (task.task == load)
-    store->tables().load(task.block, task.folder, done);
+  if (task.task == load || task.task == load_values)
+    store->tables().load(task.block, task.folder, task.task == load ? Fields::all : Fields::values, done);
   else if (task.task == evict)
     store->tables().evict(task.block, task.unseen, done);
   else

@@ -289,12 +289,31 @@ bool BlockUpdates::isIdle() const {
       blocks, [](const auto &entry) { return entry.second.updating.empty() && entry.second.ready.empty(); });
 }
 
-std::optional<BlockUpdates::Delay> BlockUpdates::delayOf(uint32_t worker) const {
+/// A part of a table with which a task is done now.
+std::optional<uint32_t> BlockUpdates::task() const {
   for (const auto &[number, block] : blocks)
-    for (const Waiting &waiting : block.waiting)
-      if (waiting.worker == worker)
-        return Delay{number, block.version,
-                     isSync() && block.updating.empty() ? awaited(block) : std::vector<uint32_t>()};
+    for (const auto &[worker, from] : block.senders)
+      if (from.tasks != 0 && !from.done)
+        return number;
+  return std::nullopt;
+}
+
+/// A task has the threads that answer all others, too; and who waits for one at another server pushes
+/// nothing.
+std::optional<BlockUpdates::Delay> BlockUpdates::delayOf(uint32_t worker) const {
+  if (std::optional<uint32_t> part = task())
+    return Delay{*part, blocks.at(*part).version, {}};
+  for (const auto &[number, block] : blocks) {
+    bool waits =
+        std::ranges::any_of(block.waiting, [&](const Waiting &waiting) { return waiting.worker == worker; });
+    if (!waits || !isSync() || !block.updating.empty())
+      continue;
+    std::vector<uint32_t> workers = awaited(block);
+    for (uint32_t other : workers)
+      if (int64_t part = members.at(other).task; part >= 0)
+        return Delay{uint32_t(part), block.version, {}};
+    return Delay{number, block.version, workers};
+  }
   return std::nullopt;
 }
 

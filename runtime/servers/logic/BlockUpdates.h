@@ -52,11 +52,11 @@ public:
   /// Whether no update runs.
   bool isIdle() const;
 
-  /// What keeps the oldest pull of a worker waiting.
+  /// What keeps a worker waiting: a task, else what its oldest pull awaits.
   struct Delay {
     uint32_t block;
     uint64_t step;
-    std::vector<uint32_t> awaited; ///< of sync: who has not pushed
+    std::vector<uint32_t> awaited; ///< of sync: who has not pushed; empty: a task with the block is under way
   };
   std::optional<Delay> delayOf(uint32_t worker) const;
   /// The first block that waits for a push of the worker, for messages; empty if none does.
@@ -103,6 +103,7 @@ private:
   void repeated(uint32_t worker, const frames::PushT &push, const Sender &sender, uint64_t size);
   void completed(uint32_t worker, const GradientKey &key, Block &block, Sender &sender);
   bool isComplete(const Block &block) const;
+  std::optional<uint32_t> task() const;
   std::vector<uint32_t> awaited(const Block &block) const;
   bool isReady(const Block &block, const Waiting &waiting) const;
   void advance(uint32_t number, Block &block);

@@ -23,13 +23,14 @@ struct Member {
   Presence presence = Presence::awaited;
   uint64_t life = 0;
   Hash128 job{};
-  uint32_t workers = 0;                                    ///< how many there are, as it says
-  StreamId stream = 0;                                     ///< the one that counts
-  uint32_t opened = 0;                                     ///< which stream of this life that is
-  Milliseconds heard = 0;                                  ///< when a frame last came
-  Milliseconds told = 0;                                   ///< when a heartbeat was last sent
-  bool pushed = false;                                     ///< this life has
-  bool begun = false;                                      ///< has said from which step on
+  uint32_t workers = 0;   ///< how many there are, as it says
+  StreamId stream = 0;    ///< the one that counts
+  uint32_t opened = 0;    ///< which stream of this life that is
+  Milliseconds heard = 0; ///< when a frame last came
+  Milliseconds told = 0;  ///< when a heartbeat was last sent
+  int64_t task = -1;   ///< a part of a table with which servers do what it wants, as its last heartbeat says
+  bool pushed = false; ///< this life has
+  bool begun = false;  ///< has said from which step on
   uint64_t firstStep = 0;                                  ///< of sync: takes part in steps from this one on
   uint64_t endStep = std::numeric_limits<uint64_t>::max(); ///< and up to this one, which it does not
 };

@@ -27,8 +27,8 @@ std::string ServerLogic::take(uint32_t worker, const Message &message, std::span
     return takeGoodbye(worker, goodbye->step);
   if (auto *failure = std::get_if<frames::FailureT>(&message))
     return "has failed: " + failure->text;
-  if (std::holds_alternative<frames::HeartbeatT>(message))
-    return "";
+  if (auto *heartbeat = std::get_if<frames::HeartbeatT>(&message))
+    return takeHeartbeat(worker, *heartbeat);
   return textOf("has sent ", messageName(message), ", which is no worker's to send");
 }
 
@@ -74,6 +74,14 @@ std::string ServerLogic::takeTask(uint32_t worker, const frames::RunTaskT &task)
   if (worker != 0)
     return "wants something done with a table, which is worker 0's to ask for";
   return blocks ? blocks->runTask(worker, task) : "wants something done before the server has been set up";
+}
+
+std::string ServerLogic::takeHeartbeat(uint32_t worker, const frames::HeartbeatT &heartbeat) {
+  if (heartbeat.block >= 0 && (!job() || !job()->blocks.isPart(uint32_t(heartbeat.block)) ||
+                               uint32_t(heartbeat.block) >= job()->blocks.total()))
+    return textOf("waits for a task with block ", heartbeat.block, ", which is no part of a table");
+  members.at(worker).task = heartbeat.block;
+  return "";
 }
 
 std::string ServerLogic::takeFetch(uint32_t worker, const frames::FetchT &fetch) {

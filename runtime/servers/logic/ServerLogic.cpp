@@ -141,7 +141,7 @@ bool ServerLogic::beginLife(StreamId stream, const frames::HelloT &hello) {
     blocks->dropLife(hello.worker, step);
     member.firstStep = isSync() ? step : 0;
   }
-  member.life = hello.life, member.opened = 0;
+  member.life = hello.life, member.opened = 0, member.task = -1;
   member.pushed = member.begun = false;
   member.endStep = never;
   if (blocks)

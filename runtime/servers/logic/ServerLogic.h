@@ -68,6 +68,7 @@ private:
   std::string takePullRows(uint32_t worker, const frames::PullRowsT &rows,
                            std::span<const std::byte> payload);
   std::string takeTask(uint32_t worker, const frames::RunTaskT &task);
+  std::string takeHeartbeat(uint32_t worker, const frames::HeartbeatT &heartbeat);
   std::string takeFetch(uint32_t worker, const frames::FetchT &fetch);
   std::string takeBegin(uint32_t worker, uint64_t step);
   std::string takeGoodbye(uint32_t worker, uint64_t step);

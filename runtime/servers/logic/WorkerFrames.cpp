@@ -23,7 +23,7 @@ std::string WorkerLogic::take(uint32_t server, const Message &message, std::span
   if (welcome)
     return takeWelcome(server, *welcome);
   if (auto *heartbeat = std::get_if<frames::HeartbeatT>(&message)) {
-    takeHeartbeat(servers[server], *heartbeat);
+    takeHeartbeat(servers[server], *heartbeat, now);
     return "";
   }
   bool ready = std::holds_alternative<frames::ReadyT>(message);
@@ -106,12 +106,17 @@ std::string WorkerLogic::takeTaskDone(uint32_t number, const frames::TaskDoneT &
   return "";
 }
 
-void WorkerLogic::takeHeartbeat(Server &server, const frames::HeartbeatT &heartbeat) {
+void WorkerLogic::takeHeartbeat(Server &server, const frames::HeartbeatT &heartbeat, Milliseconds now) {
   server.delay.clear();
-  if (heartbeat.block < 0 || heartbeat.block >= int64_t(job->blocks.total()) || heartbeat.awaited.empty())
+  if (heartbeat.block < 0 || heartbeat.block >= int64_t(job->blocks.total()))
     return;
-  server.delay =
-      textOf("step ", heartbeat.step, " of ", job->blocks.text(uint32_t(heartbeat.block)), " awaits worker");
+  std::string name = job->blocks.text(uint32_t(heartbeat.block));
+  if (heartbeat.awaited.empty()) { // a task takes the time that it takes
+    server.link.answered(now);
+    server.delay = name + " is saved, loaded or the like";
+    return;
+  }
+  server.delay = textOf("step ", heartbeat.step, " of ", name, " awaits worker");
   for (size_t i = 0; i < heartbeat.awaited.size(); ++i)
     server.delay += textOf(i == 0 ? " " : ", ", heartbeat.awaited[i]);
 }

@@ -311,9 +311,18 @@ WorkerLogic::Actions WorkerLogic::tick(Milliseconds now) {
     else if (due == ServerLink::Due::open)
       open(number, now);
     else if (server.link.beats(now))
-      send(number, frames::HeartbeatT());
+      send(number, heartbeat());
   }
   return take();
+}
+
+/// Says whether this worker waits for a task, since others may wait for what it pushes then.
+frames::HeartbeatT WorkerLogic::heartbeat() const {
+  frames::HeartbeatT result;
+  for (const Server &server : servers)
+    if (!server.tasks.empty())
+      result.block = server.tasks.begin()->first;
+  return result;
 }
 
 /// What has not been answered, for messages; empty if nothing.

@@ -110,7 +110,8 @@ private:
   std::string takeValue(uint32_t server, const frames::ValueT &value, std::span<const std::byte> payload);
   std::string takeTaskDone(uint32_t server, const frames::TaskDoneT &done);
   std::string takeGoodbye(uint32_t server);
-  void takeHeartbeat(Server &server, const frames::HeartbeatT &heartbeat);
+  void takeHeartbeat(Server &server, const frames::HeartbeatT &heartbeat, Milliseconds now);
+  frames::HeartbeatT heartbeat() const;
 
   void beginIfReady();
   void resume(uint32_t server);

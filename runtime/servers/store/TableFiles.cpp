@@ -229,15 +229,17 @@ void writeTableFile(const manifest::TableT &table, TableRows &rows, std::span<co
   file.commit();
 }
 
-std::vector<fs::path> tableFiles(const std::string &table, const fs::path &folder) {
+std::vector<fs::path> tableFiles(const std::string &table, const fs::path &place) {
+  std::error_code failure;
+  if (fs::is_regular_file(place, failure))
+    return {place};
   static const std::regex ending(R"(\.server(\d{1,9})of(\d{1,9})\.lane(\d{1,9})of(\d{1,9})\.safetensors)");
   std::vector<fs::path> paths;
   std::map<uint32_t, std::pair<uint32_t, uint32_t>> lanes; // of each server: how many there are, and are here
   uint32_t servers = 0;
   std::string prefix = escaped(table), of = "rows of table " + runtime::quoted(table),
-              where = runtime::quoted(folder.string());
-  std::error_code failure;
-  for (fs::directory_iterator entry(folder, failure), end; !failure && entry != end;
+              where = runtime::quoted(place.string());
+  for (fs::directory_iterator entry(place, failure), end; !failure && entry != end;
        entry.increment(failure)) {
     std::string name = entry->path().filename().string();
     std::smatch match;
@@ -262,29 +264,50 @@ std::vector<fs::path> tableFiles(const std::string &table, const fs::path &folde
   return paths;
 }
 
-void readTableFile(const manifest::TableT &table, TableRows &rows, const std::function<bool(int64_t)> &wanted,
-                   const fs::path &path) {
-  TensorFile file(path);
-  uint64_t count = file.rows();
-  const std::byte *ids = file.column({"ids", plan::ElementType::i64, {}, sizeof(int64_t)}, count);
-  std::vector<Column> columns = columnsOf(table, rows.layout());
-  std::vector<const std::byte *> data;
-  data.reserve(columns.size());
-  for (const Column &column : columns)
-    data.push_back(file.column(column, count));
-  for (uint64_t i = 0; i < count; ++i) {
+namespace {
+
+/// The rows in a file, found and checked, but for their ids' values.
+struct FoundRows {
+  FoundRows(const manifest::TableT &table, Fields fields, const RowLayout &layout, const fs::path &path)
+      : file(path), count(file.rows()),
+        ids(file.column({"ids", plan::ElementType::i64, {}, sizeof(int64_t)}, count)),
+        columns(columnsOf(table, layout)) {
+    if (fields == Fields::values)
+      columns.resize(1);
+    data.reserve(columns.size());
+    for (const Column &column : columns)
+      data.push_back(file.column(column, count));
+  }
+
+  TensorFile file;
+  uint64_t count;
+  const std::byte *ids;
+  std::vector<Column> columns;
+  std::vector<const std::byte *> data; // of each column
+};
+
+} // namespace
+
+void checkTableFile(const manifest::TableT &table, Fields fields, const fs::path &path) {
+  FoundRows(table, fields, RowLayout(table), path);
+}
+
+void readTableFile(const manifest::TableT &table, Fields fields, TableRows &rows,
+                   const std::function<bool(int64_t)> &wanted, const fs::path &path) {
+  FoundRows found(table, fields, rows.layout(), path);
+  for (uint64_t i = 0; i < found.count; ++i) {
     int64_t id = 0;
-    std::memcpy(&id, ids + i * sizeof(id), sizeof(id));
+    std::memcpy(&id, found.ids + i * sizeof(id), sizeof(id));
     if (id < 0)
-      file.fail("has id " + std::to_string(id) + ", expected none below 0");
+      found.file.fail("has id " + std::to_string(id) + ", expected none below 0");
     if (!wanted(id))
       continue;
     if (rows.find(id) != TableRows::kNone)
-      file.fail("has id " + std::to_string(id) + ", which was there before");
+      found.file.fail("has id " + std::to_string(id) + ", which was there before");
     std::byte *row = rows.at(rows.make(id));
-    for (size_t field = 0; field < columns.size(); ++field)
-      if (size_t bytes = columns[field].bytes; bytes != 0)
-        std::memcpy(row + rows.layout().fields[field].offset, data[field] + i * bytes, bytes);
+    for (size_t field = 0; field < found.columns.size(); ++field)
+      if (size_t bytes = found.columns[field].bytes; bytes != 0)
+        std::memcpy(row + rows.layout().fields[field].offset, found.data[field] + i * bytes, bytes);
   }
 }
 

@@ -24,14 +24,21 @@ std::string tableFileName(const std::string &table, const FilePart &part);
 void writeTableFile(const manifest::TableT &table, TableRows &rows, std::span<const int64_t> ids,
                     const std::filesystem::path &path);
 
-/// The files of a table in a folder, of all servers that have saved it, in the order of their names. Throws
-/// Error if there are none, if one is missing, or if they are of several saves.
-std::vector<std::filesystem::path> tableFiles(const std::string &table, const std::filesystem::path &folder);
+/// The files of a table in a folder, of all servers that have saved it, in the order of their names; or the
+/// one file that `place` is. Throws Error if there are none, if one is missing, or if they are of several
+/// saves.
+std::vector<std::filesystem::path> tableFiles(const std::string &table, const std::filesystem::path &place);
+
+/// What of rows is read from files: all, or values alone, with which the optimizer begins anew.
+enum class Fields { all, values };
+
+/// Throws Error if a file has no such rows of a table, without reading them.
+void checkTableFile(const manifest::TableT &table, Fields fields, const std::filesystem::path &path);
 
 /// Makes rows of those in a file whose ids are wanted, and have no row. Throws Error if it is no file of such
 /// rows.
-void readTableFile(const manifest::TableT &table, TableRows &rows, const std::function<bool(int64_t)> &wanted,
-                   const std::filesystem::path &path);
+void readTableFile(const manifest::TableT &table, Fields fields, TableRows &rows,
+                   const std::function<bool(int64_t)> &wanted, const std::filesystem::path &path);
 
 } // namespace epl::runtime::servers
 

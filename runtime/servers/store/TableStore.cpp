@@ -2,7 +2,6 @@
 
 #include "runtime/Error.h"
 #include "runtime/servers/store/RowUpdates.h"
-#include "runtime/servers/store/TableFiles.h"
 
 #include <atomic>
 #include <cstring>
@@ -203,15 +202,17 @@ void TableStore::save(uint32_t part, const std::filesystem::path &folder, bool o
   countOnAll(part, work, std::move(done));
 }
 
-void TableStore::load(uint32_t part, const std::filesystem::path &folder, Counted done) {
-  auto work = [this, part, folder](Shard &shard) {
+void TableStore::load(uint32_t part, const std::filesystem::path &place, Fields fields, Counted done) {
+  auto work = [this, part, place, fields](Shard &shard) {
     const manifest::TableT &table = blocks.table(part);
-    std::vector<std::filesystem::path> files = tableFiles(table.name, folder);
+    std::vector<std::filesystem::path> files = tableFiles(table.name, place);
+    for (const std::filesystem::path &file : files)
+      checkTableFile(table, fields, file);
     shard.rows.clear();
     ++shard.rows.version; // what is loaded has changed since the last export
     auto isOwn = [&](int64_t id) { return uint64_t(id) % manifest.servers == server && shard.has(id); };
     for (const std::filesystem::path &file : files)
-      readTableFile(table, shard.rows, isOwn, file);
+      readTableFile(table, fields, shard.rows, isOwn, file);
     return uint64_t(shard.rows.size());
   };
   countOnAll(part, work, std::move(done));

@@ -5,6 +5,7 @@
 #include "runtime/host/SpareMemory.h"
 #include "runtime/servers/store/ApplyPlans.h"
 #include "runtime/servers/store/Lane.h"
+#include "runtime/servers/store/TableFiles.h"
 #include "runtime/session/State.h"
 
 #include <filesystem>
@@ -46,9 +47,9 @@ public:
   /// all: all rows, or those that have changed since the last export. `isExport`: this is one.
   void save(uint32_t part, const std::filesystem::path &folder, bool onlyChanged, bool isExport,
             Counted done);
-  /// Makes a part what the files of a folder say, however many servers and lanes wrote them. Where that
-  /// fails, rows are missing.
-  void load(uint32_t part, const std::filesystem::path &folder, Counted done);
+  /// Makes a part what the files of a folder, or one file, say, however many servers and lanes wrote them.
+  /// Files that are missing or of other rows are found before rows are dropped.
+  void load(uint32_t part, const std::filesystem::path &place, Fields fields, Counted done);
   /// Drops rows that have not changed in the last `unseen` updates of the part, and forgets ids that have
   /// been seen too seldom for a row.
   void evict(uint32_t part, uint64_t unseen, Counted done);

@@ -20,6 +20,7 @@ from epl.adapters.orbax.together import Together
 from epl.array import Array
 from epl.checkpoints.paths import names, path_text
 from epl.checkpoints.restoring import Kind, kind_of, match, put, wanted
+from epl.checkpoints.tables import SavedTable, TableLeaf, kinds_with
 from epl.errors import ArgumentError, StateError
 from epl.processes import group
 from epl.signature import is_key
@@ -126,17 +127,23 @@ def matched(
     layout: Any,
     only: str | Iterable[str] | None,
     rename: Mapping[str, str] | None,
+    tables: Mapping[str, SavedTable],
 ) -> tuple[list[str], Callable[[], Any]]:
     """What of checkpoint `number` goes into `layout`: the paths there, and what reads them.
 
-    Raises what `Checkpoints.restore` says; `place` is for messages.
+    Of tables it reads how many rows they have. Raises what `Checkpoints.restore` says.
+
+    Args:
+      place: for messages.
+      tables: what is a table in the checkpoint.
     """
     saved, tree = _saved(manager, number, place)
     target = jax.tree.map(wanted, layout)
-    sources = match(place, target, {path: _kind(leaf) for path, leaf in saved.items()}, only, rename)
+    kinds = kinds_with({path: _kind(leaf) for path, leaf in saved.items()}, tables)
+    sources = match(place, target, kinds, only, rename)
     leaves = {path_text(names(path)): leaf for path, leaf in jax.tree.flatten_with_path(target)[0]}
     by_source = {source: leaves[path] for path, source in sources.items()}
-    items = [by_source.get(path, ocp.PLACEHOLDER) for path in saved]
+    items = [_item(by_source.get(path, ocp.PLACEHOLDER)) for path in saved]
     arguments = [_arguments(by_source[path]) if path in by_source else ocp.RestoreArgs() for path in saved]
     wanted_parts = ocp.args.PyTreeRestore(
         item=jax.tree.unflatten(tree, items), restore_args=jax.tree.unflatten(tree, arguments)
@@ -163,8 +170,14 @@ def _kind(metadata: Any) -> Kind:
     return Kind(tuple(getattr(metadata, "shape", ())), None if dtype is None else np.dtype(dtype))
 
 
+def _item(leaf: Any) -> Any:
+    """What stands for a leaf in the tree that orbax restores."""
+    return np.zeros((), np.int64) if isinstance(leaf, TableLeaf) else leaf
+
+
 def _arguments(leaf: Any) -> Any:
     """How orbax restores a leaf."""
+    leaf = _item(leaf)
     if isinstance(leaf, (jax.Array, jax.ShapeDtypeStruct)):
         sharding = leaf.sharding or jax.sharding.SingleDeviceSharding(jax.local_devices()[0])
         if is_key(leaf.dtype):  # orbax knows the kind of key

@@ -26,6 +26,8 @@ public:
     scenario.maxDelay = random() % 2 ? 5 : 60;
     scenario.maxWork = random() % 2 ? 5 : 100;
     scenario.timing.deadline = 8000, scenario.timing.arrival = 20000;
+    // Some take longer than requests may wait, with all retries.
+    scenario.maxTask = scenario.seed % 8 == 3 ? 10 * scenario.timing.deadline : scenario.maxWork;
     for (unsigned count = random() % 5 < 3 ? 0 : 1 + random() % 3; count > 0; --count)
       drawMishap();
     return std::move(scenario);

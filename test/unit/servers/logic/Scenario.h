@@ -41,6 +41,7 @@ struct Scenario {
   uint32_t maxMerge = 1;
   double lossRate = 0;
   Milliseconds maxDelay = 20, maxWork = 50;
+  Milliseconds maxTask = 50; ///< that a task with a part of a table takes
   Timing timing;
 
   bool isSync() const { return job->manifest.mode == manifest::Mode::sync; }

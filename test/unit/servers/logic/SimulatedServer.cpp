@@ -161,7 +161,7 @@ void SimulatedServer::operator()(const RunTask &action) {
   if (block.updating || (scenario.isSync() && block.version < action.task.least))
     record.fault("a task is done with block ", action.task.block, " at version ", block.version);
   record.ranTask(action.worker, action.life, action.task);
-  network.after(network.randomness()() % (scenario.maxWork + 1), *this, [this, action] {
+  network.after(network.randomness()() % (scenario.maxTask + 1), *this, [this, action] {
     frames::TaskDoneT done;
     done.block = action.task.block, done.number = action.task.number, done.rows = rowsOfTask(action.task);
     act(logic.taskEnded(action.worker, action.life, done, network.now()));

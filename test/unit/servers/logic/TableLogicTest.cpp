@@ -125,6 +125,41 @@ TEST(TableLogic, DoesATaskOnce) {
   EXPECT_THAT(server.tasks, SizeIs(2));
 }
 
+TEST(TableLogic, TellsAllOfATask) {
+  ServerHarness server(makeTableJob(Mode::sync));
+  server.setUp();
+  auto lastBeat = [&](uint32_t worker) {
+    server.pass(1000, {1});
+    return server.sent<frames::HeartbeatT>(server.streams[worker]).back();
+  };
+  auto beat = [&](int64_t part) {
+    frames::HeartbeatT heartbeat;
+    heartbeat.block = part;
+    server.receive(server.streams[0], heartbeat);
+  };
+  server.push(1, 0, 0, 2);
+  server.pull(1, {{1, 0}});
+  beat(-1);
+  EXPECT_THAT(lastBeat(1).awaited, ElementsAre(0));
+  beat(kPart); // of a task that another server does
+  EXPECT_EQ(lastBeat(1).block, kPart);
+  EXPECT_THAT(lastBeat(1).awaited, SizeIs(0));
+  beat(-1);
+  EXPECT_THAT(lastBeat(1).awaited, ElementsAre(0));
+  runTask(server, 0, 1, 0);
+  ASSERT_THAT(server.tasks, SizeIs(1));
+  for (uint32_t worker : {0, 1}) {
+    beat(-1);
+    EXPECT_EQ(lastBeat(worker).block, kPart) << worker;
+    EXPECT_THAT(lastBeat(worker).awaited, SizeIs(0));
+  }
+  server.act(server.logic.taskEnded(0, 1, doneOf(1, 7), server.now));
+  EXPECT_EQ(lastBeat(0).block, -1);
+  EXPECT_EQ(server.end, std::nullopt);
+  beat(0);
+  EXPECT_THAT(server.end.value_or("no end"), HasSubstr("waits for a task with block 0, which is no part"));
+}
+
 manifest::ManifestT makeWorkersJob(Mode mode) {
   manifest::ManifestT manifest = makeManifest({{"a", {1}}}, {.servers = 2}, mode, /*workers=*/3);
   addTable(manifest, "user", 1);
@@ -158,6 +193,33 @@ TEST(TableLogic, AsksAgainOnAnotherStream) {
     worker.receive(1, done);
   ASSERT_THAT(worker.done<worker_actions::HaveTask>(), SizeIs(1)) << "that it was done may be said twice";
   EXPECT_EQ(worker.done<worker_actions::HaveTask>()[0].rows, 4u);
+}
+
+TEST(TableLogic, TasksHaveNoDeadline) {
+  for (bool isToldOf : {true, false}) {
+    WorkerHarness worker(makeWorkersJob(Mode::sync), 0, {});
+    worker.begin();
+    frames::RunTaskT task;
+    task.block = 2, task.task = frames::TableTask::save;
+    worker.act(worker.logic->runTask(0, task));
+    uint32_t streams = 1;
+    for (int i = 0; i < 1000 && !worker.end; ++i) {
+      worker.pass(100);
+      if (worker.streams[1] > streams) {
+        streams = worker.streams[1];
+        worker.welcome(1);
+      }
+      frames::HeartbeatT heartbeat;
+      heartbeat.block = isToldOf ? 2 : -1;
+      if (i % 10 == 0)
+        worker.receive(1, heartbeat);
+    }
+    EXPECT_EQ(worker.sent<frames::HeartbeatT>(0).back().block, 2) << "others hear of it";
+    if (isToldOf)
+      EXPECT_EQ(worker.end, std::nullopt);
+    else
+      EXPECT_THAT(worker.end.value_or("no end"), HasSubstr("has not answered within 10 s, 4 times in a row"));
+  }
 }
 
 TEST(TableLogic, MergesNoGradientsOfRows) {

@@ -44,7 +44,7 @@ protected:
   std::string errorOf(const fs::path &path) {
     TableRows rows(table);
     try {
-      readTableFile(table, rows, [](int64_t) { return true; }, path);
+      readTableFile(table, Fields::all, rows, [](int64_t) { return true; }, path);
     } catch (const Error &error) {
       return error.what();
     }
@@ -76,7 +76,7 @@ TEST_F(TableFiles, AreReadAsTheyWereWritten) {
   fs::path path = write({7, 2, int64_t(1) << 60}, {0, 1, 0, 1});
   EXPECT_EQ(path.filename(), "user.server0of1.lane0of1.safetensors");
   TableRows rows(table);
-  readTableFile(table, rows, [](int64_t id) { return id != 2; }, path);
+  readTableFile(table, Fields::all, rows, [](int64_t id) { return id != 2; }, path);
   EXPECT_EQ(rows.size(), 2u);
   TableRows::Row row = rows.find(7);
   ASSERT_NE(row, TableRows::kNone);
@@ -95,6 +95,31 @@ TEST_F(TableFiles, AreFoundInTheirFolder) {
   std::ofstream(folder / "user2.server0of1.lane0of1.safetensors");
   EXPECT_THAT(tableFiles("user", folder), testing::SizeIs(3));
   EXPECT_EQ(tableFileName("a/b.c", {1, 2, 3, 4}), "a%2Fb%2Ec.server1of2.lane3of4.safetensors");
+}
+
+TEST_F(TableFiles, GiveValuesAlone) {
+  fs::path path = write({7}, {0, 1, 0, 1});
+  EXPECT_THAT(tableFiles("user", path), testing::ElementsAre(path)) << "one file";
+  TableRows saved(table);
+  float value = 5;
+  int32_t count = 3;
+  TableRows::Row row = saved.make(7);
+  std::memcpy(saved.at(row), &value, sizeof(value));
+  ASSERT_EQ(saved.layout().fields[2].bytes, sizeof(count));
+  std::memcpy(saved.at(row) + saved.layout().fields[2].offset, &count, sizeof(count));
+  std::vector<int64_t> ids = {7};
+  writeTableFile(table, saved, ids, path);
+  for (Fields fields : {Fields::all, Fields::values}) {
+    checkTableFile(table, fields, path);
+    TableRows rows(table);
+    readTableFile(table, fields, rows, [](int64_t) { return true; }, path);
+    std::byte *found = rows.at(rows.find(7));
+    float element = 0;
+    std::memcpy(&element, found, sizeof(element));
+    EXPECT_EQ(element, 5);
+    bool isFirst = std::memcmp(found + rows.layout().fields[2].offset, &count, sizeof(count)) != 0;
+    EXPECT_EQ(isFirst, fields == Fields::values);
+  }
 }
 
 TEST_F(TableFiles, AreAllOfOneSave) {
@@ -140,7 +165,7 @@ TEST_F(TableFiles, AreWhole) {
   EXPECT_THAT(errorOf(folder / "none"), HasSubstr("cannot be read"));
   TableRows rows(table);
   rows.make(2);
-  EXPECT_THAT([&] { readTableFile(table, rows, [](int64_t) { return true; }, path); },
+  EXPECT_THAT([&] { readTableFile(table, Fields::all, rows, [](int64_t) { return true; }, path); },
               ThrowsMessage<Error>(HasSubstr("has id 2, which was there before")));
 }
 

@@ -170,10 +170,19 @@ TEST(TableStore, IsLoadedByAnyNumberOfServersAndThreads) {
   Fixture other(2, /*servers=*/2);
   EXPECT_EQ(other.gather({2, 200}), std::vector<float>(8, 100));
   part = other.blocks.partOf(0, 0);
-  EXPECT_EQ(outcomeOf([&](auto done) { other.store->tables().load(part, folder, done); }), "50");
+  EXPECT_EQ(outcomeOf([&](auto done) { other.store->tables().load(part, folder, Fields::all, done); }), "50");
   EXPECT_EQ(other.gather({2, 98, 200}, /*create=*/false), one.gather({2, 98, 200}, false));
-  EXPECT_THAT(outcomeOf([&](auto done) { other.store->tables().load(part, folder / "none", done); }),
-              HasSubstr("has no rows of table"));
+  auto load = [&](const std::filesystem::path &place, Fields fields) {
+    return outcomeOf([&](auto done) { other.store->tables().load(part, place, fields, done); });
+  };
+  EXPECT_THAT(load(folder / "none", Fields::all), HasSubstr("has no rows of table"));
+  std::filesystem::path damaged = folder / "user.server0of1.lane2of3.safetensors";
+  std::filesystem::resize_file(damaged, std::filesystem::file_size(damaged) - 1);
+  EXPECT_THAT(load(folder, Fields::all), HasSubstr(damaged.string()));
+  EXPECT_EQ(other.store->tables().rows(part), 50u) << "those that were there";
+  EXPECT_EQ(load(folder / "user.server0of1.lane0of3.safetensors", Fields::values),
+            std::to_string(other.store->tables().rows(part)));
+  EXPECT_LT(other.store->tables().rows(part), 50u) << "those of one file";
 }
 
 TEST(TableStore, ExportsWhatHasChanged) {
