@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import jax.numpy as jnp
@@ -14,6 +14,7 @@ from epl.processes.gathering import is_divided, numbers_of, own_parts
 from epl.processes.group import current
 from epl.signature import is_key
 
+RowSums = tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]
 Measure = tuple[float, float]  # largest difference, and largest magnitude of what is expected
 
 
@@ -29,6 +30,22 @@ class Difference:
     def __str__(self) -> str:
         verdict = "" if self.passes else "  beyond tolerance"
         return f"{self.name}: differs by {self.largest:.3g} of {self.scale:.3g}{verdict}"
+
+
+class Rehearsed(NamedTuple):
+    """What a step gives if it is only tried.
+
+    results: as a call returns them. rows: for the tables that it trains, by name, the ids that it has looked
+    up, each once, with the sums of the gradients for these.
+    """
+
+    results: Any
+    rows: dict[str, RowSums]
+
+    @property
+    def compared(self) -> Any:
+        """The tree of which `Compiled._compare` takes the leaves."""
+        return self.results, [sums for _, (_, sums) in sorted(self.rows.items())]
 
 
 @dataclass(frozen=True)
@@ -65,6 +82,25 @@ def compare_runs(
         measured = [(gap, scale) for gap, scale in np.max(said, axis=0)]
     values = zip(names, found, measured, strict=True)
     return [_judge(name, value.dtype, measure, rtol, atol) for name, value, measure in values]
+
+
+def compare_rows(
+    found: Mapping[str, RowSums], expected: Mapping[str, RowSums], *, rtol: float, atol: float
+) -> list[Difference]:
+    """The differences of the gradients of tables, as `Rehearsed` has them; an id that one lacks has zeros."""
+    differences = []
+    for name, both in ((name, (rows, expected[name])) for name, rows in found.items()):
+        ids = np.union1d(both[0][0], both[1][0])
+        full = [np.zeros((len(ids), *sums.shape[1:]), sums.dtype) for _, sums in both]
+        for target, (own, sums) in zip(full, both, strict=True):
+            target[np.searchsorted(ids, own)] = sums
+        differences.append(compare(gradient_of(name), *full, rtol=rtol, atol=atol))
+    return differences
+
+
+def gradient_of(table: str) -> str:
+    """What the gradients of a table are called in a comparison."""
+    return f"gradient of table {table}"
 
 
 def _judge(name: str, dtype: Any, measured: Measure, rtol: float, atol: float) -> Difference:

@@ -40,7 +40,7 @@ def call(compiled: Compiled | Padded, leaves: list[Any]) -> Any:
     lowered = compiled.lowered
     try:
         is_whole = not any(isinstance(leaf, LocalPart) for leaf in leaves)  # JAX needs the whole batch
-        if is_whole and not lowered.has_tables:
+        if is_whole and lowered.is_repeatable:
             lowered.signature.call(lowered.spec, [_concrete(value) for value in gather(leaves)])
     except FloatingPointError as error:
         error.add_note(found)

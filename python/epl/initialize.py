@@ -49,7 +49,8 @@ def init_state(init_fn: Callable[[Any], Any], key: Any, *, like: Lowered | Compi
     What initializers draw from a key are the same random bits as in `jax.jit(init_fn)(key)`, in any layout;
     what is computed of these may differ in the last places, as in all steps. Scopes in `init_fn` say nothing:
     the layout is that of the step. Factorizations, as orthogonal initializers have them, are of whole
-    matrices. Several processes call it alike; each makes what its devices hold.
+    matrices. Several processes call it alike; each makes what its devices hold. Where parameter servers hold
+    the states (`epl.ParameterServer`), they are JAX's arrays until the first call, whose worker 0 sends them.
 
     Args:
       init_fn: gives the states from the key, as `jax.jit` takes it: the tree that the step has as its state
@@ -77,6 +78,8 @@ def init_state(init_fn: Callable[[Any], Any], key: Any, *, like: Lowered | Compi
     spec, leaves = Signature(_taking_key(init_fn), (), (), ()).bind((key,), {})
     made = _trace(init_fn, spec)
     states.check(name, made.trees)
+    if not step.holds_states:
+        return states.unflatten(jax.jit(lambda *own: hooks.evaluate(made.closed, own))(*leaves))
     program = _lower(made.closed, states, spec, name, definition(init_fn))
     offload = ("--offload", "--offload-results") if "--offload" in step.lowered.options else ()
     plan = load_or_compile(program.text, step.lowered.devices, name, offload)

@@ -14,6 +14,7 @@ from epl.adapters.jax import trace as adapter
 from epl.compile import options_of, plain_options_of
 from epl.devices import count_devices
 from epl.environment import Settings
+from epl.errors import ConfigError
 from epl.padding import MaskedSignature
 from epl.places import definition
 from epl.precision import Precision
@@ -26,6 +27,7 @@ from epl.stages import Lowered
 from epl.tables import steps as tables
 from epl.tables.signature import TableSignature
 from epl.tables.steps import StepTables
+from epl.tables.traces import returned
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ def lower(
     Raises:
       Error: for what a step may not be, as `epl.parallelize` says.
     """
+    if options.strategy is not None:
+        _check_settings(signature, chosen)
     found = tables.find(signature, spec, options.strategy)
     whole, all_of = signature, spec
     if found is not None:
@@ -73,7 +77,9 @@ def lower(
     results = tuple(whole.results(all_of, traced.out))
     dims: tuple[padding.SampleDims, ...] = ()
     if isinstance(signature, MaskedSignature):
-        dims = padding.sample_dims(signature, spec, traced)
+        own = results if found is None else results[: -len(found.results) or None]
+        call = signature.call if found is None else functools.partial(returned, signature)
+        dims = padding.sample_dims(signature, spec, traced, own, call)
     count = int(chosen.config["pipeline.num_micro_batch"])
     traced = micro_results.combined(step, whole, all_of, traced, count, dims)
     program = adapter.lower(
@@ -86,6 +92,16 @@ def lower(
         debug=options.debug,
     )
     return _lowered(signature, spec, found, traced, program, arguments, results, dims, chosen, options)
+
+
+def _check_settings(signature: Signature, chosen: Settings) -> None:
+    """Raises ConfigError for settings that deal out among devices what servers hold."""
+    for key in ("zero.level", "zero.owner"):
+        if value := chosen.config[key]:
+            raise ConfigError(
+                f"{key} is {value!r}, which deals the states of a step out among devices, and servers hold "
+                f"those of {signature.name} (strategy): expected it not to be set"
+            )
 
 
 def _arguments(

@@ -17,7 +17,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -204,30 +204,49 @@ def _alike(one: Spec, other: Spec) -> bool:
     return one == other and one.weak_types == other.weak_types
 
 
-def sample_dims(signature: MaskedSignature, spec: Spec, traced: Traced) -> tuple[SampleDims, ...]:
+def sample_dims(
+    signature: MaskedSignature,
+    spec: Spec,
+    traced: Traced,
+    results: Sequence[Result],
+    call: Callable[[Spec, Sequence[Any]], Any],
+) -> tuple[SampleDims, ...]:
     """The dimensions of every result that have an entry for each sample, and of which samples.
+
+    Args:
+      traced: the step. What it is given behind its arguments, and gives behind its results, is for each
+        sample, and computed by a mask.
+      results: of the step.
+      call: the step, as `Signature.call`.
 
     Raises:
       ArgumentError: if that cannot be seen, or if padding would change what the step returns for sure.
     """
-    results = signature.results(spec, traced.out)
+    found = jax.tree.leaves(traced.out)
     dims_of: list[SampleDims] = [()] * len(results)
     for mask, size in samples(signature, spec).items():
-        twice = _traced_twice(signature, spec, mask, size)
-        pairs = zip(jax.tree.leaves(traced.out), jax.tree.leaves(twice), strict=True)
+        twice = _traced_twice(signature, spec, mask, size, call)
+        pairs = zip(found[: len(results)], jax.tree.leaves(twice), strict=True)
         for index, (small, large) in enumerate(pairs):
             dims = _dims(signature, results[index], size, small.shape, large.shape)
             dims_of[index] += tuple((dim, mask) for dim in dims)
         whole = [all(other != mask for _, other in dims) for dims in dims_of]
+        whole += [True] * (len(found) - len(results))
         _check_mask_is_read(signature, spec, traced, mask, whole)
     return tuple(dims_of)
 
 
-def _traced_twice(signature: MaskedSignature, spec: Spec, mask: str, size: int) -> Any:
+def _traced_twice(
+    signature: MaskedSignature,
+    spec: Spec,
+    mask: str,
+    size: int,
+    call: Callable[[Spec, Sequence[Any]], Any],
+) -> Any:
     """What the step returns, as JAX describes it, for twice the samples of a mask."""
     leaves = resized(signature, spec, {mask: 2 * size}).leaves
     try:
-        return jax.eval_shape(lambda *leaves: signature.call(spec, leaves), *leaves)
+        return jax.eval_shape(lambda *leaves: call(spec, leaves), *leaves)
     except Exception as error:
         names = ", ".join(f'"{name}"' for name in signature.masks[mask])
         several = (
@@ -261,7 +280,7 @@ def _check_mask_is_read(
 ) -> None:
     """What is made of all samples (results that are `whole`) depends on the mask, or on the padding."""
     read = hooks.read_arguments(traced.stage, whole)
-    names = {owner for owner, is_read in zip(spec.owners, read, strict=True) if is_read}
+    names = {owner for owner, is_read in zip(spec.owners, read, strict=False) if is_read}
     if mask not in names and names & set(signature.masks[mask]):
         raise ArgumentError(
             f'pad_batch: {signature.name} does not use its "{mask}", and what it makes of all samples would '

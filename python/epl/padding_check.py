@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 import jax
 
-from epl.comparison import compare_runs
+from epl.comparison import Rehearsed, compare_rows, compare_runs
 from epl.errors import ArgumentError, StepError
 
 # As of Compiled.check: 0 times what is padded is 0, but sums may be formed otherwise.
@@ -36,6 +36,9 @@ class Runnable(Protocol):
     def call(self, leaves: list[Any], *, donate: bool | None = None, prints: bool = True) -> Any:
         """Runs a step on the leaves of its arguments."""
 
+    def rehearse(self, leaves: list[Any]) -> Rehearsed:
+        """What a step gives on the leaves of its arguments, which changes and shows nothing."""
+
 
 def check_padding(
     compiled: Runnable,
@@ -57,22 +60,25 @@ def check_padding(
     """
     if compiled in _checked:
         return
-    found, other = (jax.tree.leaves(cut(_run(compiled, leaves))) for leaves in (padded, otherwise()))
-    results = [result.name for result in compiled.lowered.results]
-    for difference in compare_runs(results, found, other, rtol=_RTOL, atol=_ATOL):
+    runs = [_run(compiled, leaves) for leaves in (padded, otherwise())]
+    found, other = (jax.tree.leaves(cut(run.results)) for run in runs)
+    names = [result.name for result in compiled.lowered.results]
+    differences = compare_runs(names, found, other, rtol=_RTOL, atol=_ATOL)
+    differences += compare_rows(*(run.rows for run in runs), rtol=_RTOL, atol=_ATOL)
+    for difference in differences:
         if not difference.passes:
-            names = " and ".join(f'"{mask}"' for mask in masks)
+            by = " and ".join(f'"{mask}"' for mask in masks)
             raise ArgumentError(
                 f'pad_batch: "{difference.name}" of {compiled.name} depends on what a batch is padded with: '
-                f"weigh with {names} what is computed across samples, or call it with batches that need no "
+                f"weigh with {by} what is computed across samples, or call it with batches that need no "
                 "padding"
             )
     _checked.add(compiled)
 
 
-def _run(compiled: Runnable, leaves: list[Any]) -> Any:
+def _run(compiled: Runnable, leaves: list[Any]) -> Rehearsed:
     """What a step gives; what it checks and shows is for the call itself."""
     try:
-        return compiled.call(leaves, donate=False, prints=False)
+        return compiled.rehearse(leaves)
     except StepError as error:
-        return error.results
+        return Rehearsed(error.results, {})

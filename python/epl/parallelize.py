@@ -305,6 +305,7 @@ def parallelize(
         `jax.pmap`, and names the axis over which devices exchange: `lax.psum(x, "device")`, `pmean`, `pmax`,
         `all_gather`, `ppermute`, `axis_index` and the like. It has no scopes. There is one value of a state
         for all devices, which must be equal on them; other results come stacked in the order of the devices.
+        Gradients of an `epl.Table` are each device's own, of the rows that it has looked up.
         `("device", 2)` has the devices in two groups of neighbours, the axes "data" (groups) and "data2"
         (members) to `epl.constrain`: `epl.constrain(lax.psum(x, "device"), {None: "data2"})` sums within each
         group first.

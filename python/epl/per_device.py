@@ -11,6 +11,7 @@ the device is known where the step has been traced: it has the dimension.
     batch                  | yes, cut out of its batch dimension
     state                  | no: one value for all devices
     state named in `local` | yes: the caller's, one value for each device
+    rows of a table        | yes, if devices look up ids of their own
     another argument       | no
     another result         | yes, in the order of the devices
 
@@ -22,6 +23,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -38,6 +40,7 @@ from epl.parameters import Parameters, as_sequence
 from epl.scopes import replicate
 from epl.sharding import Sharding
 from epl.signature import Batch, Signature, Spec
+from epl.tables.table import is_table
 from epl.values import as_integer
 
 PerDevice = str | tuple[str, int]
@@ -68,7 +71,7 @@ class PerDeviceSignature(Signature):
         local: Parameters,
     ) -> None:
         super().__init__(function, state, batch, static)
-        self._axis, self._groups = _checked(per_device)
+        self.device_axis, self._groups = _checked(per_device)
         self._local = frozenset(self._names.resolve(local, "local"))
         if none := sorted(self._local - set(self.state)):
             raise ArgumentError(f'local names "{none[0]}", which is no state of {self.name}')
@@ -97,12 +100,17 @@ class PerDeviceSignature(Signature):
 
     def arguments(self, spec: Spec) -> list[adapter.Argument]:
         """Names and roles of the leaves; each device has its part of states that are local."""
-        arguments = super().arguments(spec)
+        return self.arriving(super().arguments(spec), spec.owners, spec.leaves)
+
+    def arriving(
+        self, arguments: Sequence[adapter.Argument], owners: Sequence[str], leaves: Sequence[Any]
+    ) -> list[adapter.Argument]:
+        """As the base class."""
         if self._count == 1:
-            return arguments
+            return list(arguments)
         return [
             dataclasses.replace(argument, arrives=self._arrives(argument, owner, leaf))
-            for argument, owner, leaf in zip(arguments, spec.owners, spec.leaves, strict=True)
+            for argument, owner, leaf in zip(arguments, owners, leaves, strict=True)
         ]
 
     def _arrives(self, argument: adapter.Argument, owner: str, leaf: Any) -> Sharding | None:
@@ -131,10 +139,15 @@ class PerDeviceSignature(Signature):
             self._check_shared(spec, out)
             return _split(out, self._is_shared(spec, len(out)))
 
-        arguments = super().arguments(spec)
-        parts = [self._cut(*each) for each in zip(arguments, spec.owners, leaves, strict=True)]
+        arguments, rows = super().arguments(spec), _rows(spec)
+        parts = [
+            (leaf, 0 if rows[i] else None) if i in rows else self._cut(argument, owner, leaf)
+            for i, (argument, owner, leaf) in enumerate(zip(arguments, spec.owners, leaves, strict=True))
+        ]
         axes = tuple(axis for _, axis in parts)
-        over_devices = jax.vmap(one_device, axes, (None, 0), axis_name=self._axis, axis_size=self._count)
+        over_devices = jax.vmap(
+            one_device, axes, (None, 0), axis_name=self.device_axis, axis_size=self._count
+        )
         try:
             with replicate():
                 shared, others = over_devices(*(part for part, _ in parts))
@@ -167,30 +180,63 @@ class PerDeviceSignature(Signature):
         shape = (*leaf.shape[:dim], self._count, leaf.shape[dim] // self._count, *leaf.shape[dim + 1 :])
         return jnp.reshape(leaf, shape), dim
 
-    def _updated(self, spec: Spec) -> list[tuple[str, str]]:
-        """The leaves of states that the first results are: of which state, and their names."""
-        arguments = list(zip(spec.owners, super().arguments(spec), strict=True))
+    def _updated(self, spec: Spec) -> list[_Updated]:
+        """The leaves of states that the first results are."""
+        rows = _rows(spec)
+        arguments = list(enumerate(zip(spec.owners, super().arguments(spec), strict=True)))
         return [
-            (owner, argument.name)
+            _Updated(owner, argument.name, not rows.get(i, owner in self._local), i in rows)
             for names in self._states(spec)
             for state in names
-            for owner, argument in arguments
+            for i, (owner, argument) in arguments
             if owner == state
         ]
 
     def _is_shared(self, spec: Spec, count: int) -> list[bool]:
         """Of each of the results whether it is a state of which there is one value."""
-        states = [owner not in self._local for owner, _ in self._updated(spec)[:count]]
+        states = [state.is_shared for state in self._updated(spec)[:count]]
         return states + [False] * (count - len(states))
 
     def _check_shared(self, spec: Spec, out: Sequence[Any]) -> None:
-        for (owner, name), value in zip(self._updated(spec), out, strict=False):
-            if owner not in self._local and hooks.is_mapped(value):
+        for state, value in zip(self._updated(spec), out, strict=False):
+            if state.is_shared and hooks.is_mapped(value):
                 raise StateError(
-                    f'state "{name}" of {self.name} depends on the device, and all devices have one value of '
-                    f'it: average what it is made of, by lax.pmean(.., "{self._axis}"), or name "{owner}" in '
-                    "local, and each device has its own"
+                    f'state "{state.name}" of {self.name} depends on the device, and all devices have one '
+                    "value of it: average what it is made of, by lax.pmean(.., "
+                    f'"{self.device_axis}"){self._or_local(state)}'
                 )
+            if state.is_rows and not state.is_shared and not hooks.is_mapped(value):
+                raise StateError(
+                    f'the gradient "{state.name}" of {self.name} is the same on all devices, and each has '
+                    "looked up rows of its own: expected the gradient of these, not averaged over devices, "
+                    f'but divided by lax.axis_size("{self.device_axis}") where the loss is a mean'
+                )
+
+    @staticmethod
+    def _or_local(state: _Updated) -> str:
+        return "" if state.is_rows else f', or name "{state.owner}" in local, and each device has its own'
+
+
+@dataclasses.dataclass(frozen=True)
+class _Updated:
+    """A leaf of a state that a result is.
+
+    owner: the state. is_shared: whether all devices have one value. is_rows: whether it is the gradient of a
+    lookup.
+    """
+
+    owner: str
+    name: str
+    is_shared: bool
+    is_rows: bool
+
+
+def _rows(spec: Spec) -> dict[int, bool]:
+    """The leaves that are rows of tables, by number: whether each device has its own."""
+    trees = spec.by_parameter(range(len(spec.kinds)))
+    tables = [leaf for tree in trees.values() for leaf in jax.tree.leaves(tree, is_leaf=is_table)]
+    pairs = [zip(table.rows, table.rows_by_device, strict=True) for table in tables if is_table(table)]
+    return dict(itertools.chain.from_iterable(pairs))
 
 
 def _checked(per_device: PerDevice) -> tuple[str, int]:

@@ -67,7 +67,7 @@ class Signature:
     """The parameters of a step and their roles.
 
     positional: the parameters, if a call that gives as many positional arguments gives all of them in this
-    order; else none.
+    order; else none. device_axis: over which devices exchange, of a step of one device.
 
     Args:
       function: the step.
@@ -79,6 +79,8 @@ class Signature:
     Raises:
       ArgumentError: for parameters that the step does not have, or that have two roles.
     """
+
+    device_axis: str | None = None
 
     def __init__(
         self, function: Callable[..., Any], state: Parameters, batch: Batch, static: str | Sequence[str]
@@ -160,6 +162,15 @@ class Signature:
         """Names and roles of the leaves."""
         trees = spec.by_parameter(spec.leaves)
         return [argument for name, value in trees.items() for argument in self._describe(name, value)]
+
+    def arriving(
+        self,
+        arguments: Sequence[adapter.Argument],
+        owners: Sequence[str],  # noqa: ARG002
+        leaves: Sequence[Any],  # noqa: ARG002
+    ) -> list[adapter.Argument]:
+        """Arguments as devices hold them before the step, if it says that; `owners`: their parameters."""
+        return list(arguments)
 
     def _describe(self, name: str, value: Any) -> list[adapter.Argument]:
         """Names and roles of the leaves of one argument."""

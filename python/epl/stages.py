@@ -6,6 +6,7 @@ import dataclasses
 import math
 import os
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,7 +15,7 @@ import jax
 from epl import hidden, runtime
 from epl.adapters.jax import trace as adapter
 from epl.advice import advise, check_scope_outside
-from epl.comparison import CheckReport, compare
+from epl.comparison import CheckReport, Rehearsed, compare
 from epl.compile import emit, explain, load_or_compile
 from epl.devices import Devices, in_processes, parse_devices, visible
 from epl.differences import mismatch
@@ -44,7 +45,7 @@ class Compiled(Executable):
             lowered.devices,
             name,
             program.hidden,
-            lowered.out_leaves,
+            lowered.kinds,
             program.reports,
             max_threads=lowered.max_threads,
         )
@@ -114,6 +115,11 @@ class Compiled(Executable):
             error.results = self.lowered.out_tree.unflatten(error.results)
             raise
 
+    @property
+    def holds_states(self) -> bool:
+        """Whether the devices hold the states between steps, as the plan says."""
+        return True
+
     def new_state(self, index: int) -> tuple[Any, list[Any]]:
         """A value of state argument `index` that is not written yet, as the step holds it, and its memory."""
         state: tuple[Any, list[Any]] = self._session.new_state(index)
@@ -146,13 +152,25 @@ class Compiled(Executable):
         spec, leaves = self.lowered.signature.bind(args, kwargs)
         if spec != self.lowered.spec:
             raise ArgumentError(mismatch(self.lowered, spec))
+        found, expected = self._run_both(leaves)
+        return self._compare(found, expected, "its reference", rtol, atol)
+
+    def _run_both(self, leaves: list[Any]) -> tuple[Any, Any]:
+        """What the plan and its reference give, trees of which `_compare` takes the leaves."""
         expected = self._reference.call(gather(leaves), donate=False, prints=False)
-        return self._compare(self.call(leaves, donate=False), expected, "its reference", rtol, atol)
+        return self.call(leaves, donate=False), expected
+
+    def rehearse(self, leaves: list[Any]) -> Rehearsed:
+        """What a step gives on the leaves of its arguments, which changes and shows nothing.
+
+        Raises:
+          StepError: for a check that failed; its `results` are what the step would give.
+        """
+        return Rehearsed(self._call(leaves, donate=False, prints=False), {})
 
     def _compare(self, found: Any, expected: Any, what: str, rtol: float, atol: float) -> CheckReport:
-        names = [result.name for result in self.lowered.results]
         both = (jax.tree.leaves(gather(tree)) for tree in (found, expected))
-        triples = zip(names, *both, strict=True)
+        triples = zip(self.lowered.compared, *both, strict=True)
         report = CheckReport(tuple(compare(*triple, rtol=rtol, atol=atol) for triple in triples))
         if any(not difference.passes for difference in report.differences):
             raise CheckError(f"{self.name} differs from {what} (rtol={rtol}, atol={atol})\n{report}")
@@ -161,8 +179,7 @@ class Compiled(Executable):
     def _check_gradients(self, leaves: list[Any]) -> CheckReport:
         """Compares a step with the one in which nothing is computed again."""
         plain = self.lowered.with_options(self.lowered.plain_options or ()).compile_quietly()
-        expected = plain.call(leaves, donate=False, prints=False)
-        found = self._call(leaves, donate=False, prints=False)
+        found, expected = (compiled.rehearse(leaves).compared for compiled in (self, plain))
         what = "the step in which nothing is computed again"
         return self._compare(found, expected, what, rtol=1e-5, atol=1e-6)
 
@@ -193,9 +210,19 @@ class Lowered:
     max_threads: int = 0  # of this process that run the step; 0: one for each core
 
     @property
-    def has_tables(self) -> bool:
-        """Whether the step looks up tables, so that its arguments are not all that it reads."""
-        return False
+    def is_repeatable(self) -> bool:
+        """Whether a call's arguments are all that it reads, and are as they were behind it."""
+        return True
+
+    @property
+    def kinds(self) -> Sequence[Any]:
+        """Shapes and dtypes of what the program gives, as the user has them, without what it reports."""
+        return self.out_leaves
+
+    @property
+    def compared(self) -> list[str]:
+        """The names of what `Compiled.check` compares."""
+        return [result.name for result in self.results]
 
     def as_text(self, stage: str = "input") -> str:
         """The program after a stage of the compiler.

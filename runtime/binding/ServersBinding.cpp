@@ -6,6 +6,7 @@
 #include "runtime/binding/ServersWorker.h"
 #include "runtime/binding/Waiting.h"
 #include "runtime/servers/OpenTransport.h"
+#include "runtime/servers/drive/FiniteCheck.h"
 #include "runtime/servers/drive/WorkerOutside.h"
 #include "runtime/servers/model/Dispatch.h"
 #include "runtime/servers/model/Slices.h"
@@ -115,7 +116,9 @@ std::vector<HostTensor> pushesOf(const mf::ParameterT &parameter, const std::vec
   return tensors;
 }
 
-void push(ServersWorker &self, uint64_t step, const std::vector<std::vector<nb::object>> &arrays) {
+/// What is pushed for all parameters.
+std::vector<std::vector<HostTensor>> allPushesOf(const ServersWorker &self,
+                                                 const std::vector<std::vector<nb::object>> &arrays) {
   const auto &parameters = self.job->job->manifest.parameters;
   if (arrays.size() != parameters.size())
     throw Error("there are pushes for " + std::to_string(arrays.size()) + " parameters, expected " +
@@ -124,8 +127,20 @@ void push(ServersWorker &self, uint64_t step, const std::vector<std::vector<nb::
   pushes.reserve(parameters.size());
   for (size_t i = 0; i < parameters.size(); ++i)
     pushes.push_back(pushesOf(*parameters[i], arrays[i]));
+  return pushes;
+}
+
+void push(ServersWorker &self, uint64_t step, const std::vector<std::vector<nb::object>> &arrays) {
+  std::vector<std::vector<HostTensor>> pushes = allPushesOf(self, arrays);
   nb::gil_scoped_release unlocked;
   self.worker->push(step, pushes);
+}
+
+void checkPushes(const ServersWorker &self, const std::vector<std::vector<nb::object>> &arrays) {
+  std::vector<std::vector<HostTensor>> pushes = allPushesOf(self, arrays);
+  nb::gil_scoped_release unlocked;
+  for (uint32_t parameter = 0; parameter < pushes.size(); ++parameter)
+    ps::checkFinite(*self.job->job, parameter, pushes[parameter]);
 }
 
 nb::list fetch(ServersWorker &self, uint64_t step, const std::vector<std::pair<uint32_t, int32_t>> &places) {
@@ -149,7 +164,7 @@ nb::list fetch(ServersWorker &self, uint64_t step, const std::vector<std::pair<u
 std::shared_ptr<ps::WorkerOutside>
 makeOutside(ServersWorker &self, const Plan &plan, uint64_t step,
             const std::map<uint32_t, std::pair<uint32_t, int32_t>> &pulled,
-            const std::map<uint32_t, std::vector<std::pair<uint32_t, uint32_t>>> &pushed) {
+            const std::map<uint32_t, std::vector<std::pair<uint32_t, uint32_t>>> &pushed, bool keeps) {
   ps::WorkerOutside::Pulled values;
   for (auto [slot, value] : pulled)
     values[slot] = {value.first, value.second};
@@ -158,7 +173,7 @@ makeOutside(ServersWorker &self, const Plan &plan, uint64_t step,
     for (auto [parameter, index] : ids)
       pushes[slot].push_back({parameter, index});
   return std::make_shared<ps::WorkerOutside>(*self.worker, self.job->job, *plan.plan, step, std::move(values),
-                                             std::move(pushes));
+                                             std::move(pushes), keeps);
 }
 
 std::vector<Shape> sliceVariable(const Shape &shape, uint32_t count, uint64_t minBlockSize) {
@@ -213,7 +228,11 @@ void bindServers(nb::module_ &module) {
   nb::class_<ps::WorkerOutside, Outside>(module, "WorkerOutside", "Servers, for one step of a worker.")
       .def_prop_ro("num_pushed", &ps::WorkerOutside::numPushed,
                    "How many parameters' pushes were handed over.")
-      .def_prop_ro("has_pushed_all", &ps::WorkerOutside::hasPushedAll, "Whether all were.");
+      .def_prop_ro("has_pushed_all", &ps::WorkerOutside::hasPushedAll, "Whether all were.")
+      .def("check_finite", &ps::WorkerOutside::checkFinite, nb::call_guard<nb::gil_scoped_release>(),
+           "Raises Error if something that it keeps is not finite.")
+      .def("release", &ps::WorkerOutside::release, nb::call_guard<nb::gil_scoped_release>(),
+           "Hands over what it keeps.");
   nb::class_<ServersWorker> worker(module, "ServersWorker", "One worker, between its steps and all servers.");
   worker
       .def("__init__", &makeWorker, "job"_a, "number"_a, "life"_a, "servers"_a, "values"_a.none(),
@@ -235,11 +254,16 @@ void bindServers(nb::module_ &module) {
            "The parameters for a step; waits. They stay as they are until the next pull.")
       .def("push", &push, "step"_a, "pushes"_a,
            "Hands over what is pushed for each parameter, as arrays, which must not change any more.")
+      .def("check_finite", &checkPushes, "pushes"_a,
+           "Raises Error if something of that is not finite: the parameter, the value and its place.")
       .def("outside", &makeOutside, nb::keep_alive<0, 1>(), "plan"_a, "step"_a, "pulled"_a, "pushed"_a,
+           "keeps"_a = false,
            "The servers as what is outside of a plan in a step. `pulled`: by slot (parameter, state), -1 "
            "being "
            "the\n"
-           "parameter itself. `pushed`: by slot a list of (parameter, which of its pushes).")
+           "parameter itself. `pushed`: by slot a list of (parameter, which of its pushes). `keeps`: what is "
+           "pushed\n"
+           "waits for `release`.")
       .def(
           "await_room",
           [](ServersWorker &self) {

@@ -3,6 +3,7 @@
 #include "runtime/Error.h"
 #include "runtime/binding/Arrays.h"
 #include "runtime/binding/ServersWorker.h"
+#include "runtime/servers/drive/FiniteCheck.h"
 
 #include <nanobind/stl/optional.h>
 
@@ -84,14 +85,28 @@ ps::RowGradients gradientsOf(const mf::TableT &table, const RowFields &fields,
   return result;
 }
 
-void pushRows(ServersWorker &self, uint64_t step, const std::vector<RowFields> &tables) {
-  std::vector<HostTensor> kept;
+/// The gradients of several. `kept` has the arrays of ids.
+std::vector<ps::RowGradients> allGradientsOf(const ServersWorker &self, const std::vector<RowFields> &tables,
+                                             std::vector<HostTensor> &kept) {
   std::vector<ps::RowGradients> rows;
   rows.reserve(tables.size());
   for (const RowFields &fields : tables)
     rows.push_back(gradientsOf(tableAt(self, std::get<0>(fields)), fields, kept));
+  return rows;
+}
+
+void pushRows(ServersWorker &self, uint64_t step, const std::vector<RowFields> &tables) {
+  std::vector<HostTensor> kept;
+  std::vector<ps::RowGradients> rows = allGradientsOf(self, tables, kept);
   nb::gil_scoped_release unlocked;
   self.worker->pushRows(step, rows);
+}
+
+void checkRows(const ServersWorker &self, const std::vector<RowFields> &tables) {
+  std::vector<HostTensor> kept;
+  std::vector<ps::RowGradients> rows = allGradientsOf(self, tables, kept);
+  nb::gil_scoped_release unlocked;
+  ps::checkFinite(*self.job->job, rows);
 }
 
 uint64_t runTask(ServersWorker &self, uint64_t step, uint32_t table, const ps::TaskOfTable &task) {
@@ -114,6 +129,10 @@ void bindTables(nb::class_<ServersWorker> &worker) {
           "Hands over what is pushed for tables: (table, ids of each lookup, their gradients, padding), each "
           "table\n"
           "once.")
+      .def("check_finite_rows", &checkRows, "tables"_a,
+           "Raises Error if a gradient of these is not finite: the table, an id that has it, the value and "
+           "its "
+           "place.")
       .def(
           "save_table",
           [](ServersWorker &self, uint64_t step, uint32_t table, const std::string &folder) {

@@ -47,6 +47,33 @@ def add_up(how: str = "", who: str = "") -> None:
     print(f"worker {WORKER} has the sums")
 
 
+def poison(mode: str, how: str) -> None:
+    """Trains; of worker 1 a batch has a NaN, which it skips, or which ends it."""
+    epl.init("cpu:1")
+    strategy = epl.ParameterServer(mode=mode, min_block_size=48, check_finite=True)  # type: ignore[arg-type]
+    function, step = make_exact(strategy)
+    params, moment = exact_params(), jax.tree.map(np.zeros_like, exact_params())
+    x = integers(6)
+    for k in range(6):
+        own = batch_of(k, WORKER, x)
+        if k == 3 and WORKER == 1:
+            bad = own.copy()
+            bad[2, 5] = np.nan
+            try:
+                step(params, moment, bad)
+            except epl.StepError as error:
+                print(f"worker {WORKER} skips: {error}", flush=True)
+                if how == "raise":
+                    raise
+        params, moment, _ = step(params, moment, own)
+    found, expected = (params, moment), (exact_params(), jax.tree.map(np.zeros_like, exact_params()))
+    for k in range(6):
+        *expected, _ = jax.jit(function)(*expected, x[k * WORKERS * ROWS : (k + 1) * WORKERS * ROWS])
+    if mode == "sync":
+        jax.tree.map(np.testing.assert_array_equal, jax.tree.map(np.asarray, found), tuple(expected))
+    print(f"worker {WORKER} has trained")
+
+
 def compile_once(how: str = "") -> None:
     """Trains, and says how many plans this process has compiled; in one worker on another CPU."""
     if how == "other" and WORKER == 1:

@@ -34,6 +34,15 @@ def table(optimizer: Any = None, name: str = "user", **options: Any) -> epl.Tabl
     return epl.Table(name, optimizer=optimizer or optax.sgd(0.25), **options)
 
 
+def squares(params: Any, user: Any, ids: Any, y: Any) -> Any:
+    """The losses of samples, as of `plain_loss`."""
+    return (jnp.tanh(user.lookup(ids)).mean(1) @ params["w"] - y) ** 2
+
+
+def descend(params: Any, grads: Any) -> Any:
+    return jax.tree.map(lambda p, g: p - 0.25 * g, params, grads)
+
+
 def plain_loss(params: Any, user: Any, ids: Any, y: Any) -> Any:
     with epl.replicate():
         rows = user.lookup(ids)
@@ -130,3 +139,12 @@ def restart() -> None:
 def names(folder: Path) -> list[str]:
     """Of what is in a folder."""
     return sorted(path.name for path in folder.iterdir())
+
+
+def assert_dense(found: Any, given: Any, loss_fn: Any = plain_loss) -> None:
+    """What `train` has given is what a step with an embedding gives."""
+    params, user, losses = found
+    expected, rows, others = train_densely(optax.sgd(0.25), given, loss_fn)
+    np.testing.assert_allclose(losses, others, rtol=1e-5)
+    np.testing.assert_allclose(params["w"], expected["w"], rtol=1e-4)
+    np.testing.assert_allclose(rows_of(user, np.arange(IDS)), rows, rtol=1e-4)

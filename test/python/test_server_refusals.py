@@ -98,6 +98,29 @@ def test_what_says_the_secret_is_checked(tmp_path: Path) -> None:
         stream_options({"EPL_SERVERS_INSECURE": "yes"})
 
 
+def test_a_worker_that_does_not_come_is_named() -> None:
+    address = f"127.0.0.1:{free_port()}"
+    environment = environment_of(
+        PYTHONPATH=os.pathsep.join(sys.path),
+        PADDLE_PSERVERS_IP_PORT_LIST=address,
+        TRAINING_ROLE="TRAINER",
+        PADDLE_TRAINERS_NUM="2",
+        PADDLE_TRAINER_ID="0",
+        FLAGS_rpc_deadline="1500",  # a server says each second whom it waits for
+    )
+    server = [str(runtime.program("epl-server")), "--listen", address, "--deadline", "60000"]
+    command = [sys.executable, PROGRAM, "regress", "sync", "3"]
+    with subprocess.Popen(server, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) as child:
+        done = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False, timeout=mpi.SECONDS
+        )
+        _, said_there = child.communicate(timeout=mpi.SECONDS)
+    assert done.returncode == 1, said(done)
+    assert re.search("ProcessError: server 0 .* has not answered within 1.5 s.* awaits worker 1", done.stderr)
+    assert child.returncode == 1
+    assert re.search("server 0: worker 0 has failed: .* awaits worker 1", said_there)
+
+
 def test_nobody_is_awaited_longer_than_the_deadline() -> None:
     one = {"TRAINING_ROLE": "TRAINER", "PADDLE_TRAINERS_NUM": "1", "PADDLE_TRAINER_ID": "0"}
     address = f"127.0.0.1:{free_port()}"

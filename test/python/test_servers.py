@@ -130,7 +130,7 @@ def test_delay_is_compensated(tmp_path: Path) -> None:
     lowered = epl.parallelize(
         step, state="w", batch="x", devices="cpu:1", strategy=epl.ParameterServer(mode="dc_asgd")
     ).lower(np.ones(2, np.float32), np.ones((4, 2), np.float32))
-    cut = options_of(lowered.strategy, 1)
+    cut = options_of(lowered.strategy, 1, has_tables=False)
     plans = compile_server(lowered.program.text, "step", cut, ["apply0"], server_level())
     (tmp_path / "apply.eplan").write_bytes(plans["apply0"])
     apply = epl.load(tmp_path / "apply.eplan", devices="cpu:1")
@@ -226,6 +226,7 @@ def test_states_on_servers_are_those_that_a_step_returned() -> None:
         ({"min_block_size": 0}, "min_block_size of epl.ParameterServer must be an integer of at least 1"),
         ({"geo_steps": True}, "geo_steps of epl.ParameterServer must be an integer of at least 1"),
         ({"slice_up": 1}, "slice_up of epl.ParameterServer must be True or False"),
+        ({"check_finite": None}, "check_finite of epl.ParameterServer must be True or False, found None"),
         ({"dispatch": "random"}, 'dispatch of epl.ParameterServer must be one of "round_robin", "hash"'),
     ],
 )

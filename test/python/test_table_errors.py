@@ -24,10 +24,6 @@ def in_branch(_: Any, user: Any, ids: Any, y: Any) -> Any:
     return jax.lax.cond(y[0] > 0, lambda: user.lookup(ids).sum(), lambda: 0.0)
 
 
-def mapped(_: Any, user: Any, ids: Any, y: Any) -> Any:
-    return jax.vmap(user.lookup)(ids).sum() + y.sum()
-
-
 def of_a_state(params: Any, user: Any, ids: Any, y: Any) -> Any:
     return user.lookup(ids + jnp.int32(params["w"][0])).sum() + y.sum()
 
@@ -45,6 +41,18 @@ def of_floats(_: Any, user: Any, ids: Any, y: Any) -> Any:
     return user.lookup(y).sum() + ids.sum()
 
 
+def of_large_numbers(_: Any, user: Any, ids: Any, y: Any) -> Any:
+    return user.lookup([3, 2**40]).sum() + y.sum() + ids.sum()
+
+
+def of_numbers_that_are_none(_: Any, user: Any, ids: Any, y: Any) -> Any:
+    return user.lookup([2**70]).sum() + y.sum() + ids.sum()
+
+
+def of_nothing(_: Any, user: Any, ids: Any, y: Any) -> Any:
+    return user.lookup(True).sum() + y.sum() + ids.sum()
+
+
 CLOSED = table(name="closed")
 
 
@@ -57,11 +65,16 @@ def closing(_: Any, user: Any, ids: Any, y: Any) -> Any:
     [
         (in_loop, r"errors\.py:\d+: a table is looked up within scan: rows are pulled before"),
         (in_branch, r"errors\.py:\d+: a table is looked up within cond: rows are pulled before"),
-        (mapped, r'errors\.py:\d+: table "user" is looked up under jax\.vmap'),
         (of_a_state, r"""errors\.py:\d+: table "user" .* made of state "params\['w'\]": rows are"""),
         (of_rows, r'errors\.py:\d+: table "user" is looked up by ids that are made of rows'),
         (of_one_trace, r'errors\.py:\d+: table "user" .* traces once for several calls, with other ids'),
         (of_floats, r'ids of table "user" must be integers, found float32\[8\]'),
+        (
+            of_large_numbers,
+            r'ids of table "user" that are no batch must fit int32, .* found 3 to 1099511627776',
+        ),
+        (of_numbers_that_are_none, r'ids of table "user" must be integers, found object\[1\]'),
+        (of_nothing, r'ids of table "user" must be integers, found bool\[\]'),
         (closing, r'table "closed" is closed over by the step: make it an argument'),
     ],
 )

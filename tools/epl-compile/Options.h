@@ -59,6 +59,7 @@ struct Options {
   int64_t minBlockSize = 8192; ///< elements of a block at least, of a parameter that has them
   bool slice = true;           ///< parameters are cut into blocks
   bool compensate = false;     ///< servers compensate gradients for delay (DC-ASGD)
+  bool withTables = false;     ///< servers hold rows of tables, and maybe nothing else
   std::string program;         ///< of servers, the one to compile; empty: all
   std::string part;            ///< what made the step, if it is a program of servers: for `describe`
   AmpLevel amp = AmpLevel::off;

@@ -41,6 +41,8 @@ void mlir::epl::addRoleOptions(CLI::App &app, Options &options) {
       "--compensate", options.compensate,
       "have servers take g + g g (w - w') for a gradient g, w' being the parameter w as its worker had "
       "it (DC-ASGD)");
+  app.add_flag("--with-tables", options.withTables,
+               "take a step of which servers hold nothing else than rows of tables");
   app.add_option("--program", options.program,
                  "with --role=server: compile this program alone, as --emit=roles names it, to the file -o")
       ->type_name("PROGRAM");
@@ -63,11 +65,12 @@ void mlir::epl::checkRole(const Options &options) {
 }
 
 std::string mlir::epl::describeRole(const Options &options) {
+  std::string tables = options.withTables ? " --with-tables" : "";
   if (options.role != Role::server)
-    return options.role == Role::worker ? " --role=worker" : "";
+    return options.role == Role::worker ? " --role=worker" + tables : "";
   return " --role=server --servers=" + std::to_string(options.servers) +
          " --min-block-size=" + std::to_string(options.minBlockSize) + (options.slice ? "" : " --no-slice") +
-         (options.compensate ? " --compensate" : "");
+         (options.compensate ? " --compensate" : "") + tables;
 }
 
 //===----------------------------------------------------------------------===//
@@ -81,6 +84,7 @@ std::unique_ptr<Pass> mlir::epl::createRolePass(const Options &options) {
   role.minBlockSize = options.minBlockSize;
   role.slice = options.slice;
   role.compensate = options.compensate;
+  role.withTables = options.withTables;
   role.program = options.program;
   return createSplitRolesPass(role);
 }

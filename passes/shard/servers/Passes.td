@@ -37,6 +37,9 @@ def SplitRolesPass : Pass<"epl-split-roles", "::mlir::ModuleOp"> {
     A parameter of at least two times `min-block-size` elements is cut along dimension 0 into blocks for
     `servers` servers, as Fluid's slice_variable does, if its update mixes no rows: else a remark says which
     op does.
+
+    A step that applies no gradients is an error, unless servers hold rows of tables for it (`with-tables`):
+    then all of it is the worker's.
   }];
   let options = [
     Option<"role", "role", "ServerRole", "ServerRole::worker", "Whose program is made",
@@ -48,6 +51,8 @@ def SplitRolesPass : Pass<"epl-split-roles", "::mlir::ModuleOp"> {
     Option<"slice", "slice", "bool", "true", "Cut parameters into blocks">,
     Option<"compensate", "compensate", "bool", "false",
            "Compensate gradients for what was applied since their worker had the parameter (DC-ASGD)">,
+    Option<"withTables", "with-tables", "bool", "false",
+           "Take a step of which servers hold nothing else than rows of tables">,
     Option<"program", "program", "std::string", [{""}], "The one program of servers to keep; empty: all">
   ];
   let dependentDialects = ["EplDialect", "::mlir::arith::ArithDialect", "::mlir::linalg::LinalgDialect",

@@ -58,7 +58,7 @@ private:
       return failure();
     if (functions->size() != 1)
       return getOperation().emitError() << "has " << functions->size() << " steps, expected one to split";
-    FailureOr<std::unique_ptr<StepSplit>> made = StepSplit::create(functions->front());
+    FailureOr<std::unique_ptr<StepSplit>> made = StepSplit::create(functions->front(), withTables);
     if (failed(made))
       return failure();
     numGroups += (*made)->getGroups().size();

@@ -30,13 +30,13 @@ void mlir::epl::sortByPlace(MutableArrayRef<Value> values) {
 StepSplit::StepSplit(func::FuncOp step)
     : step(step), body(step.front()), loops(body), autonomous(step), applied(findAppliedWork(step)) {}
 
-FailureOr<std::unique_ptr<StepSplit>> StepSplit::create(func::FuncOp step) {
+FailureOr<std::unique_ptr<StepSplit>> StepSplit::create(func::FuncOp step, bool withTables) {
   std::unique_ptr<StepSplit> split(new StepSplit(step));
   split->findServed();
   do
     split->group();
   while (split->dropGroups());
-  if (split->served.empty())
+  if (split->served.empty() && !withTables)
     return step.emitError() << "updates no state by work that applies gradients (epl.work), expected one for "
                                "servers to hold";
   split->findPulled();

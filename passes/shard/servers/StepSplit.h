@@ -43,8 +43,9 @@ struct ServerGroup {
 /// Deals the work of a global program out to workers and servers.
 class StepSplit {
 public:
-  /// Fails, with an error at the op, if a part of the work can be neither's.
-  static FailureOr<std::unique_ptr<StepSplit>> create(func::FuncOp step);
+  /// Fails, with an error at the op, if a part of the work can be neither's, or servers have nothing to do
+  /// and no tables.
+  static FailureOr<std::unique_ptr<StepSplit>> create(func::FuncOp step, bool withTables);
 
   func::FuncOp getStep() const { return step; }
   /// In the order of their parameters.

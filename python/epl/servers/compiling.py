@@ -34,11 +34,16 @@ def server_options(level: str, devices: int = 1) -> tuple[str, ...]:
     return (f"--devices=cpu:{devices}", f"--cpu={level}")
 
 
-def options_of(strategy: ParameterServer, servers: int) -> tuple[str, ...]:
+WITH_TABLES = "--with-tables"
+"""The compiler takes a step of which servers hold nothing else than rows of tables."""
+
+
+def options_of(strategy: ParameterServer, servers: int, *, has_tables: bool) -> tuple[str, ...]:
     """What a strategy says to the compiler of how parameters are cut for so many servers."""
     whole = () if strategy.slice_up else ("--no-slice",)
     delay = ("--compensate",) if strategy.mode == "dc_asgd" else ()
-    return (f"--servers={servers}", f"--min-block-size={strategy.min_block_size}", *whole, *delay)
+    tables = (WITH_TABLES,) if has_tables else ()
+    return (f"--servers={servers}", f"--min-block-size={strategy.min_block_size}", *whole, *delay, *tables)
 
 
 def describe(text: str, devices: str, name: str, cut: Sequence[str], more: Sequence[str]) -> Any:
@@ -57,23 +62,10 @@ def describe(text: str, devices: str, name: str, cut: Sequence[str], more: Seque
     return json.loads(emit(text, devices, name, "roles", (*more, *cut)))
 
 
-def worker_alone(arguments: Sequence[str], results: int) -> Any:
-    """Who has what of a step without states, as `describe` says it: the worker has all.
-
-    Args:
-      arguments: their roles.
-      results: how many there are.
-    """
-    worker = {
-        "arguments": [{"argument": number, "kind": kind} for number, kind in enumerate(arguments)],
-        "results": [{"result": number, "kind": "result"} for number in range(results)],
-    }
-    return {"worker": worker, "groups": [], "programs": []}
-
-
-def compile_worker(text: str, devices: str, name: str, more: Sequence[str], *, is_whole: bool) -> Any:
-    """The plan of a worker; `is_whole`: of all of the step. Other arguments and errors as in `describe`."""
-    return load_or_compile(text, devices, name, more if is_whole else (*more, "--role=worker"))
+def compile_worker(text: str, devices: str, name: str, more: Sequence[str], *, has_tables: bool) -> Any:
+    """The plan of a worker. Arguments and errors as in `describe`."""
+    tables = (WITH_TABLES,) if has_tables else ()
+    return load_or_compile(text, devices, name, (*more, "--role=worker", *tables))
 
 
 def compile_server(

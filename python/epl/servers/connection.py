@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from epl import runtime
-from epl.errors import ArgumentError, Error, ProcessError
+from epl.errors import ArgumentError, Error, ProcessError, StepError
 from epl.processes.exits import Exits
 from epl.servers import gathering
 from epl.servers.credentials import stream_options
@@ -177,7 +177,7 @@ class Connection:
         return list(self.job.tables).index(table)
 
     @contextlib.contextmanager
-    def exchanging(self, plan: Any, pulled: Pulled, pushed: Pushed) -> Iterator[Any]:
+    def exchanging(self, plan: Any, pulled: Pulled, pushed: Pushed, *, keeps: bool) -> Iterator[Any]:
         """What a plan that runs in the block exchanges with the servers, as the runtime's `Outside`.
 
         None if it exchanges nothing. Goes on to the next step if all is pushed. One that has pushed some, and
@@ -185,15 +185,17 @@ class Connection:
 
         Args:
           pulled, pushed: of the plan's slots with such a role what each is.
+          keeps: whether what the plan pushes stays here until the end of the block.
 
         Errors as in `pull`.
         """
         self._check_open()
         guarded(self._worker.await_room)
-        outside = guarded(self._worker.outside, plan, self.step, pulled, pushed)
+        outside = guarded(self._worker.outside, plan, self.step, pulled, pushed, keeps)
         self._lacks_rows = bool(self.job.tables)
         try:
-            yield outside if pulled or pushed else None
+            yield outside
+            guarded(outside.release)
         except BaseException as error:
             guarded(self._worker.check)  # this says more, if it is why the step has failed
             if outside.num_pushed and not self._has_pushed_all(outside):
@@ -205,9 +207,34 @@ class Connection:
     def _has_pushed_all(self, outside: Any) -> bool:
         return bool(outside.has_pushed_all) and not self._lacks_rows
 
+    def check_finite(self, outside: Any, rows: Sequence[RowsPush]) -> None:
+        """Checks what a step in `exchanging`, which keeps it, and `push_rows` would push.
+
+        Raises:
+          StepError: for a value that is not finite: what it is pushed for, step and worker.
+        """
+        self._checked(outside.check_finite)
+        self._checked(self._worker.check_finite_rows, self._rows(rows))
+
+    def check_finite_pushes(self, pushes: Sequence[Sequence[Any]]) -> None:
+        """The same of what `push` would push."""
+        self._checked(self._worker.check_finite, [list(each) for each in pushes])
+
+    def _checked(self, check: Callable[..., Any], *arguments: Any) -> None:
+        try:
+            check(*arguments)
+        except runtime.module().Error as error:
+            raise StepError(
+                f"step {self.step} of worker {self._role.number if self._role else 0}: {error}"
+            ) from None
+
+    def _rows(self, rows: Sequence[RowsPush]) -> list[Any]:
+        """With the numbers of tables."""
+        return [(self._number(table), *rest) for table, *rest in rows]
+
     def push_rows(self, rows: Sequence[RowsPush]) -> None:
         """Hands over what the step pushes for tables, within `exchanging`. Errors as in `pull`."""
-        guarded(self._worker.push_rows, self.step, [(self._number(table), *rest) for table, *rest in rows])
+        guarded(self._worker.push_rows, self.step, self._rows(rows))
         self._lacks_rows = False
 
     @property

@@ -1,11 +1,12 @@
-"""A step that reads tables and trains nothing: as a worker evaluates between its steps."""
+"""A step that reads tables and applies no gradients: as a worker evaluates between its steps."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from epl.comparison import CheckReport
-from epl.errors import ArgumentError, UnsupportedError
+from epl.errors import ArgumentError
+from epl.processes.gathering import gather
 from epl.servers.connection import Connection, current
 from epl.servers.rows import Rows
 from epl.stages import Compiled, Lowered
@@ -21,9 +22,12 @@ class EvaluationStep(Compiled):
         self._rows = Rows(lowered, tables)
 
     def _results(self, leaves: list[Any], *, donate: bool | None, **options: bool) -> list[Any]:
+        return super()._results([*leaves, *self._pulled(leaves)], donate=donate, **options)
+
+    def _pulled(self, leaves: list[Any]) -> Sequence[Any]:
+        """The rows of its lookups."""
         ids = self._rows.ids(leaves)
-        rows = self._connection().pull_rows(self._rows.requests(ids))
-        return super()._results([*leaves, *rows], donate=donate, **options)
+        return self._connection().pull_rows(self._rows.requests(ids))
 
     def _connection(self) -> Connection:
         """That of the step which trains the tables.
@@ -42,6 +46,8 @@ class EvaluationStep(Compiled):
         assert connection is not None, "a step of this kind has tables"
         return connection
 
-    def check(self, *args: Any, rtol: float = 1e-5, atol: float = 1e-6, **kwargs: Any) -> CheckReport:  # noqa: ARG002
-        """Raises UnsupportedError: the reference has no rows."""
-        raise UnsupportedError(f"check of {self.name}: its tables have no reference yet")
+    def _run_both(self, leaves: list[Any]) -> tuple[Any, Any]:
+        """As the base class, on the same rows."""
+        rows = self._pulled(leaves)
+        expected = self._reference.run([*gather(leaves), *rows], donate=False, prints=False)
+        return super()._results([*leaves, *rows], donate=False), expected

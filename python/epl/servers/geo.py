@@ -21,8 +21,10 @@ import numpy as np
 
 from epl.array import Array
 from epl.calling import signless, to_host
+from epl.comparison import Rehearsed
 from epl.compile import plan_bytes
-from epl.errors import ArgumentError
+from epl.errors import ArgumentError, StepError
+from epl.processes.gathering import gather
 from epl.servers.compiling import server_options
 from epl.servers.connection import Connection, connect
 from epl.servers.job import Job
@@ -63,12 +65,20 @@ def compile_additions(roles: Any, level: str) -> dict[str, bytes]:
 class GeoStep(Compiled):
     """A whole step as a worker runs it, which exchanges differences with the servers every so many steps."""
 
-    def __init__(self, lowered: Lowered, job: Job, roles: Any, role: Role | None, plan: Any) -> None:
-        """The whole step's plan with the servers; `roles` as `additions` gives them."""
+    def __init__(
+        self, lowered: Lowered, job: Job, roles: Any, role: Role | None, plan: Any, *, is_checked: bool
+    ) -> None:
+        """The whole step's plan with the servers.
+
+        Args:
+          roles: as `additions` gives them.
+          is_checked: whether differences must be finite.
+        """
         super().__init__(plan, lowered)
         self._job = job
         self._role = role
         self._workers = role.workers if role else 1
+        self._is_checked = is_checked
         self._parameters: list[int] = [group["parameter"] for group in roles["groups"]]
         self._old: Values = []
 
@@ -87,10 +97,24 @@ class GeoStep(Compiled):
                 leaves[number] = value.view(self.lowered.out_leaves[self._result_of(number)].dtype)
         results = super()._results(leaves, donate=donate, **options)
         if connection.is_pushed:
-            self._exchange(results, connection)
+            try:
+                self._exchange(results, connection)
+            except StepError as error:
+                error.results = self.lowered.out_tree.unflatten(results)
+                raise
         else:
             connection.skip()
         return results
+
+    def rehearse(self, leaves: list[Any]) -> Rehearsed:
+        """As the base class: the step of this worker alone."""
+        results = super()._results(leaves, donate=False, prints=False)
+        return Rehearsed(self.lowered.out_tree.unflatten(results), {})
+
+    def _run_both(self, leaves: list[Any]) -> tuple[Any, Any]:
+        """As the base class."""
+        expected = self._reference.call(gather(leaves), donate=False, prints=False)
+        return self.rehearse(leaves).results, expected
 
     def _first(self, leaves: list[Any], number: int) -> np.ndarray[Any, Any]:
         return to_host(leaves[number])
@@ -110,6 +134,8 @@ class GeoStep(Compiled):
             results[place] = Array(buffer, np.dtype(kind.dtype), tuple(kind.shape))
 
     def _swap(self, moved: Values, connection: Connection) -> Values:
+        if self._is_checked:
+            connection.check_finite_pushes([[each] for each in moved])
         connection.push([[each] for each in moved])
         self._old = [np.array(value) for value in connection.pull()]
         return self._old

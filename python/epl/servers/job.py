@@ -87,7 +87,7 @@ class Job:
             places = dispatch(names)
             parameters.append(_parameter(group, places, order))
             for block in group["blocks"]:
-                arguments[block["program"]] = _arguments(group)
+                arguments[block["program"]] = arguments_of(group)
         listed = [(arguments[program], plans[program]) for program in roles["programs"]]
         known = tables or {}
         self.tables = {table.name: table for table in known}
@@ -166,8 +166,8 @@ def pushes_of(group: Any) -> list[Any]:
     return [argument for argument in group["arguments"] if argument["kind"] == "push"]
 
 
-def _arguments(group: Any) -> list[tuple[str, int]]:
-    """What each argument of the plan that updates a parameter is."""
+def arguments_of(group: Any) -> list[tuple[str, int]]:
+    """What each argument of the plan that updates a parameter is: its kind, and its number or `PARAMETER`."""
     found: list[tuple[str, int]] = []
     states, pushes = itertools.count(), itertools.count()
     for argument in group["arguments"]:

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from epl.comparison import RowSums
 from epl.servers.connection import RowsPush, RowsRequest
+from epl.servers.rehearsal import sums_by_id
 from epl.stages import Lowered
 from epl.tables.ids import Ids, IdsOfCalls
 from epl.tables.steps import StepTables
@@ -28,12 +30,25 @@ class Rows:
         """Those of a call, by lookup; errors as of `IdsOfCalls`."""
         return self._ids(leaves)
 
-    def requests(self, ids: Sequence[Ids]) -> list[RowsRequest]:
-        """What is pulled for them: tables that the step trains get rows for new ids."""
+    def requests(self, ids: Sequence[Ids], *, trains: bool = True) -> list[RowsRequest]:
+        """What is pulled for them: tables that the step trains get rows for new ids, if it `trains` then."""
         return [
-            (lookup.table.name, own, lookup.table.name in self.tables.trained, lookup.table.padding)
+            (
+                lookup.table.name,
+                own,
+                trains and lookup.table.name in self.tables.trained,
+                lookup.table.padding,
+            )
             for lookup, own in zip(self.tables.lookups, ids, strict=True)
         ]
+
+    def sums(self, ids: Sequence[Ids], gradients: Sequence[Any]) -> dict[str, RowSums]:
+        """The gradients of tables that the step trains, as `Rehearsed` has them."""
+        return {
+            table: sums_by_id(own, found, padding)
+            for table, own, found, padding in self.pushes(ids, gradients)
+            if table in self.tables.trained
+        }
 
     def pushes(self, ids: Sequence[Ids], gradients: Sequence[Any]) -> list[RowsPush]:
         """What is pushed, for each table; nothing for those that the step only reads."""

@@ -9,31 +9,47 @@ The compiler deals a lowered step out:
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from epl import runtime
 from epl.array import Array
 from epl.calling import signless_dtype, to_host
-from epl.comparison import CheckReport
+from epl.comparison import Rehearsed, RowSums, gradient_of
 from epl.compile import load_or_compile
-from epl.devices import count_devices
-from epl.errors import ArgumentError, StepError, UnsupportedError
+from epl.errors import ArgumentError, StepError
 from epl.executable import Executable
+from epl.processes.gathering import gather
 from epl.servers import compiling, geo
 from epl.servers.buffers import FetchedBuffer, ServedBuffer
-from epl.servers.connection import Connection, connect
+from epl.servers.connection import Connection, connect, current
 from epl.servers.evaluation import EvaluationStep
-from epl.servers.job import PARAMETER, Job, pushes_of
+from epl.servers.job import PARAMETER, pushes_of
+from epl.servers.rehearsal import Rehearsal, new_rows
 from epl.servers.rows import Rows
-from epl.servers.sharing import Plans, agreed_level, compile_for_all
-from epl.servers.strategy import ParameterServer, role_of
+from epl.servers.served import Served
+from epl.servers.strategy import ParameterServer
 from epl.stages import Compiled, Lowered
-from epl.tables.apply import updates_of
 from epl.tables.ids import Ids
 from epl.tables.steps import StepTables
+
+
+@dataclass(frozen=True)
+class _Fetched:
+    """What a step reads.
+
+    leaves: its arguments, of which those that servers hold were fetched. values: what servers hold, by places
+    as in `Job.sources`. ids, rows: of its lookups.
+    """
+
+    leaves: list[Any]
+    values: dict[tuple[int, int], Any]
+    ids: list[Ids]
+    rows: Sequence[Any]
 
 
 @dataclass(frozen=True)
@@ -47,9 +63,24 @@ class ServedLowered(Lowered):
     tables: StepTables | None = None
 
     @property
-    def has_tables(self) -> bool:
-        """As the base class."""
-        return self.tables is not None
+    def is_repeatable(self) -> bool:
+        """Never: servers have updated what they hold."""
+        return False
+
+    @property
+    def kinds(self) -> list[Any]:
+        """As the base class: the gradients of lookups, too."""
+        return [*self.out_leaves, *self.gradients]
+
+    @property
+    def gradients(self) -> list[Any]:
+        """Shapes and dtypes of the gradients of lookups."""
+        return [self.tables.lookups[i].kind for i in self.tables.pushed] if self.tables else []
+
+    @property
+    def compared(self) -> list[str]:
+        """As the base class: the gradients of tables, too."""
+        return [*super().compared, *map(gradient_of, sorted(self.tables.trained if self.tables else ()))]
 
     @property
     def has_states(self) -> bool:
@@ -59,66 +90,22 @@ class ServedLowered(Lowered):
     def _compile(self, *, reference: bool) -> Compiled:
         if reference:
             return super()._compile(reference=True)
-        if self.tables is not None and not self.tables.trained and not self.has_states:
+        if self.tables is not None and not self.tables.trained and not (self.has_states and self._groups()):
             options = (*self.options, *self.precision.options)
-            text, name = self.program.text, self.signature.name
-            plan = compiling.compile_worker(text, self.devices, name, options, is_whole=True)
+            plan = load_or_compile(self.program.text, self.devices, self.signature.name, options)
             return EvaluationStep(plan, self, self.tables)
-        served = Served(self)
+        served = Served(self, self.strategy, self.tables)
         if self.strategy.mode == "geo":
-            return geo.GeoStep(self, served.job, served.roles, served.role, served.plan)
+            checks = self.strategy.check_finite
+            return geo.GeoStep(self, served.job, served.roles, served.role, served.plan, is_checked=checks)
         return ServedStep(self, served)
 
-
-class Served:
-    """What servers hold of a step, and do with it, and the plan of a worker."""
-
-    def __init__(self, lowered: ServedLowered) -> None:
-        """Has the compiler deal the step out, and worker 0 compile it for all.
-
-        Raises:
-          CompileError: with the user's source line, if the step cannot be dealt out or does not compile.
-          UnsupportedError: for what is not there yet.
-        """
-        strategy, name, text = lowered.strategy, lowered.signature.name, lowered.program.text
-        self.role = role = role_of(strategy)
-        servers, workers = (len(role.servers), role.workers) if role else (1, 1)
-        cut = compiling.options_of(strategy, servers)
-        more = (*lowered.options, *lowered.precision.options)
-        is_worker_alone = not lowered.has_states and lowered.tables is not None
-        if is_worker_alone:
-            self.roles = self._worker_alone(lowered)
-        else:
-            self.roles = compiling.describe(text, lowered.devices, name, cut, more)
-        is_geo = strategy.mode == "geo"
-        if is_geo:
-            self.roles = geo.additions(self.roles)
-        devices = count_devices(lowered.devices)
-
-        def compile_here(level: str) -> Plans:
-            if is_geo:
-                additions = geo.compile_additions(self.roles, level)
-                return Plans(additions, load_or_compile(text, lowered.devices, name, more))
-            return Plans(
-                compiling.compile_server(text, name, cut, self.roles["programs"], level, devices),
-                compiling.compile_worker(text, lowered.devices, name, more, is_whole=is_worker_alone),
-            )
-
-        key = (strategy.mode, lowered.devices, *cut, *more)
-        plans = compile_for_all(role, text, key, name, compile_here)
-        self.plan = plans.worker
-        tables = lowered.tables.tables if lowered.tables else ()
-        updates = {table: updates_of(table, agreed_level()) for table in tables}
-        self.job = Job(self.roles, strategy, servers, workers, plans.servers, updates)
-
-    @staticmethod
-    def _worker_alone(lowered: ServedLowered) -> Any:
-        assert lowered.tables is not None
-        arguments = [*lowered.arguments, *lowered.tables.arguments]
-        kinds = [argument.role for argument in arguments] + ["constant"] * len(lowered.program.hidden)
-        results = [*lowered.results, *lowered.tables.results]
-        reported = sum(len(report.kinds) for report in lowered.program.reports)
-        return compiling.worker_alone(kinds, len(results) + reported)
+    def _groups(self) -> Any:
+        """The parameters that servers would hold, with what is updated with each."""
+        more = (*self.options, *self.precision.options)
+        cut = compiling.options_of(self.strategy, 1, has_tables=True)
+        roles = compiling.describe(self.program.text, self.devices, self.signature.name, cut, more)
+        return roles["groups"]
 
 
 class ServedStep(Compiled):
@@ -130,10 +117,12 @@ class ServedStep(Compiled):
 
     def __init__(self, lowered: ServedLowered, served: Served) -> None:
         """A step of such servers."""
+        self._served = served
         self._job, self._roles, self._role = served.job, served.roles, served.role
         self._rows = Rows(lowered, lowered.tables) if lowered.tables else None
         first = len(lowered.arguments) + (self._rows.count if self._rows else 0)
         self._is_compensated = lowered.strategy.mode == "dc_asgd"
+        self._is_checked = lowered.strategy.check_finite
         worker = self._roles["worker"]
         numbers = [argument["argument"] for argument in worker["arguments"]]
         Executable.__init__(
@@ -159,10 +148,8 @@ class ServedStep(Compiled):
     @staticmethod
     def _kind(lowered: ServedLowered, result: Any) -> Any:
         """Of a result of the worker's plan that is not pushed."""
-        tables = lowered.tables
-        gradients = [tables.lookups[i].kind for i in tables.pushed] if tables else []
         reported = [kind for report in lowered.program.reports for kind in report.kinds]
-        return [*lowered.out_leaves, *gradients, *reported][result["result"]]
+        return [*lowered.kinds, *reported][result["result"]]
 
     @cached_property
     def _shown(self) -> list[int]:
@@ -182,18 +169,23 @@ class ServedStep(Compiled):
         self._check_served(leaves, connection)
         if self._rows:
             leaves = [*leaves, *connection.pull_rows(self._rows.requests(ids))]
-        arguments = [leaves[number] for number in self._taken if number not in self._job.held]
+        arguments = self._own(leaves)
         donates = self.lowered.donate if donate is None else donate
         if self._wants_others:
             connection.pull()
         try:
-            with connection.exchanging(self.plan, self._pulled, self._pushed) as outside:
+            with connection.exchanging(
+                self.plan, self._pulled, self._pushed, keeps=self._is_checked
+            ) as outside:
+                failure = None
                 try:
-                    found = self.run(arguments, donate=donates, outside=outside, **options)
+                    used = outside if self._exchanges else None
+                    found = self.run(arguments, donate=donates, outside=used, **options)
                 except StepError as error:
-                    self._push_rows(error.results, ids, connection)
-                    raise
-                self._push_rows(found, ids, connection)
+                    found, failure = error.results, error
+                self._push_rows(found, ids, connection, outside)
+            if failure is not None:
+                raise failure
         except StepError as error:
             error.results = self.lowered.out_tree.unflatten(self._returned_of(error.results, connection))
             raise
@@ -208,6 +200,15 @@ class ServedStep(Compiled):
             for index, each in enumerate(pushes_of(group)):
                 pushed[slots[each["push"]]].append((parameter, index))
         return pushed
+
+    @property
+    def _exchanges(self) -> bool:
+        """Whether the plan pulls or pushes something."""
+        return bool(self._pulled or self._pushed)
+
+    def _own(self, leaves: list[Any]) -> list[Any]:
+        """Of the arguments and rows those that the plan is given."""
+        return [leaves[number] for number in self._taken if number not in self._job.held]
 
     @cached_property
     def _wants_others(self) -> bool:
@@ -242,38 +243,121 @@ class ServedStep(Compiled):
         results = [self._roles["worker"]["results"][number] for number in self._shown]
         return {result["result"]: value for result, value in zip(results, values, strict=True)}
 
-    def _push_rows(self, values: list[Any], ids: list[Ids], connection: Connection) -> None:
+    def _gradients(self, found: dict[int, Any]) -> list[Any]:
+        """Those of lookups."""
+        return [found[number] for number in sorted(found) if number >= len(self.lowered.out_leaves)]
+
+    def _push_rows(self, values: list[Any], ids: list[Ids], connection: Connection, outside: Any) -> None:
+        """Pushes gradients of tables, if these and what `outside` has are as the strategy wants them."""
+        rows = self._rows.pushes(ids, self._gradients(self._found(values))) if self._rows else []
+        if self._is_checked:
+            try:
+                connection.check_finite(outside, rows)
+            except StepError as error:
+                error.results = values
+                raise
         if self._rows:
-            found, count = self._found(values), len(self.lowered.out_leaves)
-            gradients = [found[number] for number in sorted(found) if number >= count]
-            connection.push_rows(self._rows.pushes(ids, gradients))
+            connection.push_rows(rows)
 
     def _returned_of(self, values: list[Any], connection: Connection) -> list[Any]:
         """The leaves that the step returns."""
-        returned = self._found(values)
-        for number, update in enumerate(self.lowered.results):
-            if number not in returned:
-                returned[number] = self._served(update, number, connection)
-        return [returned[number] for number in range(len(self.lowered.out_leaves))]
 
-    def _served(self, update: Any, number: int, connection: Connection) -> Array:
+        def left(argument: int, number: int) -> Array:
+            return self._left(argument, number, connection)
+
+        return self._completed(self._found(values), left)
+
+    def _completed(self, found: dict[int, Any], served: Callable[[int, int], Array]) -> list[Any]:
+        """The same; `served` gives states that servers hold, by the numbers of argument and result."""
+        leaves = []
+        for number, result in enumerate(self.lowered.results):
+            if number not in found:
+                assert result.updates is not None, "what a worker has not is a state"
+                found[number] = served(result.updates, number)
+            leaves.append(found[number])
+        return leaves
+
+    def _left(self, argument: int, number: int, connection: Connection) -> Array:
         """A state that servers hold, as this step has left it."""
-        argument = update.updates
         kind = self.lowered.out_leaves[number]
         name = self.lowered.arguments[argument].name
         shape, dtype = tuple(kind.shape), np.dtype(kind.dtype)
         buffer = ServedBuffer(connection, self._job.held[argument], name, connection.step, shape, dtype)
         return Array(buffer, dtype, shape)
 
-    def check(self, *args: Any, rtol: float = 1e-5, atol: float = 1e-6, **kwargs: Any) -> CheckReport:
-        """As the base class.
+    def rehearse(self, leaves: list[Any]) -> Rehearsed:
+        """As the base class, with updates of this worker alone."""
+        return self._try(self._fetched(leaves))
 
-        Raises:
-          UnsupportedError: for a step with tables, whose rows no reference has.
-        """
+    def _run_both(self, leaves: list[Any]) -> tuple[Any, Any]:
+        """As the base class. Both have the values and the rows that servers have now."""
+        fetched = self._fetched(leaves)
+        found = self._reference.run([*gather(fetched.leaves), *fetched.rows], donate=False, prints=False)
+        count = len(self.lowered.out_leaves)
+        expected = Rehearsed(found[:count], self._sums(fetched.ids, found[count:]))
+        return self._try(fetched).compared, expected.compared
+
+    def _fetched(self, leaves: list[Any]) -> _Fetched:
+        """What a step on these arguments reads; before the first call what it would begin with."""
+        first = functools.partial(self._first, leaves)
+        connection = connect(self._job, self._role, dict) if current() else None
+        if connection is None:
+            values: dict[tuple[int, int], Any] = self._job.first_values(first)
+        else:
+            self._check_served(leaves, connection)
+            places = list(self._job.sources)
+            values = dict(zip(places, connection.fetch(places), strict=True)) if places else {}
+        ids = self._rows.ids(leaves) if self._rows else []
+        rows: Sequence[Any] = ()
         if self._rows:
-            raise UnsupportedError(f"check of {self.name}: its tables have no reference yet")
-        return super().check(*args, rtol=rtol, atol=atol, **kwargs)
+            requests = self._rows.requests(ids, trains=False)
+            updates = self._served.updates
+            rows = new_rows(updates, requests) if connection is None else connection.pull_rows(requests)
+        whole = list(leaves)
+        for number, held in self._job.held.items():
+            if number < len(whole):
+                kind = self.lowered.spec.leaves[number]
+                whole[number] = values[held.parameter, held.state].view(np.dtype(kind.dtype))
+        return _Fetched(whole, values, ids, rows)
+
+    @cached_property
+    def _updates(self) -> Rehearsal:
+        return Rehearsal(self._roles, self._served.programs)
+
+    def _try(self, fetched: _Fetched) -> Rehearsed:
+        """The worker's plan, and the updates by what it pushes."""
+        pulled = {slot: fetched.values[place] for slot, place in self._pulled.items()}
+        outside = runtime.module().OutsideTensors(self.plan, pulled)
+        used = outside if self._exchanges else None
+        arguments = self._own([*fetched.leaves, *fetched.rows])
+        try:
+            found = self._found(self.run(arguments, donate=False, prints=False, outside=used))
+        except StepError as error:
+            error.results = self._tried(self._found(error.results), fetched, outside)
+            raise
+        return Rehearsed(
+            self._tried(found, fetched, outside), self._sums(fetched.ids, self._gradients(found))
+        )
+
+    def _tried(self, found: dict[int, Any], fetched: _Fetched, outside: Any) -> Any:
+        """What the step would return."""
+        pushed = [outside.pushed[slot] for slot in self._pushed]
+        new = self._updates.updated(fetched.values, pushed)
+
+        def served(argument: int, number: int) -> Array:
+            held, kind = self._job.held[argument], self.lowered.out_leaves[number]
+            buffer = FetchedBuffer(new[held.parameter, held.state])
+            return Array(buffer, np.dtype(kind.dtype), tuple(kind.shape))
+
+        return self.lowered.out_tree.unflatten(self._completed(found, served))
+
+    def _sums(self, ids: list[Ids], gradients: list[Any]) -> dict[str, RowSums]:
+        return self._rows.sums(ids, gradients) if self._rows else {}
+
+    @property
+    def holds_states(self) -> bool:
+        """As the base class: servers do."""
+        return False
 
     def new_state(self, index: int) -> tuple[Any, list[Any]]:
         """As the base class; what servers hold is in memory of this process until the first call."""

@@ -37,6 +37,10 @@ class ParameterServer:
       dispatch: which server has which block: in turn, by a hash of the block's name (CRC-32), or what a
         function says that is given the names of a parameter's blocks, for each parameter in turn.
       geo_steps: of geo: after how many steps differences are sent.
+      check_finite: whether a step whose gradients (of geo: differences) have a NaN or an infinity is a
+        `StepError` of its worker, which names the parameter, or the table and an id. Nothing of such a step
+        is sent, so that no server applies any of it: a worker that catches the error may call the step again,
+        on another batch, while the others wait. Gradients are sent when the step has computed all of them.
 
     Raises:
       ArgumentError: for values that are none of these.
@@ -50,6 +54,7 @@ class ParameterServer:
     min_block_size: int = 8192
     dispatch: Dispatch = "round_robin"
     geo_steps: int = 100
+    check_finite: bool = False
 
     def __post_init__(self) -> None:
         """Checks the values."""
@@ -63,10 +68,9 @@ class ParameterServer:
                 raise ArgumentError(
                     f"{name} of epl.ParameterServer must be an integer of at least 1, found {value!r}"
                 )
-        if not isinstance(self.slice_up, bool):
-            raise ArgumentError(
-                f"slice_up of epl.ParameterServer must be True or False, found {self.slice_up!r}"
-            )
+        for name in ("slice_up", "check_finite"):
+            if not isinstance(value := getattr(self, name), bool):
+                raise ArgumentError(f"{name} of epl.ParameterServer must be True or False, found {value!r}")
         if self.on_lost == "continue" and self.mode != "sync":
             raise ArgumentError(
                 f'on_lost="continue" of epl.ParameterServer is of mode "sync": in mode "{self.mode}" '

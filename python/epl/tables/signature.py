@@ -22,6 +22,8 @@ from epl.tables.steps import StepTables
 from epl.tables.table import Table, is_table
 from epl.tables.traces import RowsTrace, active, as_outside, bound_spec
 
+_ROWS = "rows of tables"
+
 
 class TableSignature(Signature):
     """The parameters of a step and, behind them, the rows of its lookups. Its one spec is `extended`."""
@@ -35,14 +37,18 @@ class TableSignature(Signature):
         rows = [lookup.kind for lookup in tables.lookups]
         self.extended = replace(
             spec,
-            trees=(*spec.trees, ("rows of tables", jax.tree.structure(tuple(rows)))),
+            trees=(*spec.trees, (_ROWS, jax.tree.structure(tuple(rows)))),
             kinds=(*spec.kinds, *((row.shape, row.dtype) for row in rows)),
             weak_types=(*spec.weak_types, *(False for _ in rows)),
         )
 
     def arguments(self, spec: Spec) -> list[adapter.Argument]:  # noqa: ARG002  (there is one)
         """Names and roles of the leaves."""
-        return [*self._base.arguments(self._own), *self._tables.arguments]
+        rows, kinds = self._tables.arguments, [lookup.kind for lookup in self._tables.lookups]
+        return [
+            *self._base.arguments(self._own),
+            *self._base.arriving(rows, [_ROWS] * len(rows), kinds),
+        ]
 
     def call(self, spec: Spec, leaves: Sequence[Any]) -> Any:  # noqa: ARG002
         """As the base class; gives what the step returns, and the gradients of lookups.
@@ -50,13 +56,15 @@ class TableSignature(Signature):
         Raises:
           StateError: if it does not return the tables that it trains, updated.
         """
-        trace = RowsTrace(self.name, self._tables.places)
+        trace = RowsTrace(self.name, self._tables.places, self._tables.by_device)
         count = len(self._own.kinds)
         numbers = {
             name: [count + i for i, lookup in enumerate(self._tables.lookups) if lookup.table.name == name]
             for name in (table.name for table in self._tables.tables)
         }
         bound, order = bound_spec(self._own, trace, numbers)
+        kinds = tuple(self.extended.kinds[i] for i in order)
+        bound = replace(bound, kinds=kinds, weak_types=tuple(self.extended.weak_types[i] for i in order))
         with active(trace):
             out = self._base.call(bound, [leaves[i] for i in order])
         return as_outside(out), self._gradients(out)

@@ -13,13 +13,11 @@ from epl.adapters.jax import lookups
 from epl.adapters.jax import trace as adapter
 from epl.adapters.jax.lookups import Value
 from epl.errors import ArgumentError, Place, UnsupportedError
-from epl.padding import MaskedSignature
-from epl.per_device import PerDeviceSignature
 from epl.servers.strategy import ParameterServer
 from epl.signature import Signature, Spec
 from epl.tables.keeping import TableSpec
 from epl.tables.table import Table, is_table
-from epl.tables.traces import FindingTrace, active, as_outside, bound_spec
+from epl.tables.traces import returned
 
 _NO_TABLES = ("dc_asgd", "geo")
 
@@ -28,7 +26,8 @@ _NO_TABLES = ("dc_asgd", "geo")
 class Lookup:
     """A lookup of a step, whose rows are an argument of what is compiled.
 
-    batch_dim: the dimension of the ids that the batch has; None: all devices have the rows whole.
+    batch_dim: the dimension of the ids that the batch has; None: all devices have the rows whole. by_device:
+    whether dimension 0 is that of the devices, in a step that says what one device does.
     """
 
     table: TableSpec
@@ -36,6 +35,7 @@ class Lookup:
     ids: Value
     shape: tuple[int, ...]
     batch_dim: int | None
+    by_device: bool
     place: Place | None
 
     @property
@@ -78,6 +78,14 @@ class StepTables:
         return found
 
     @cached_property
+    def by_device(self) -> dict[str, tuple[bool, ...]]:
+        """Of each table's lookups whether devices have their own, by table."""
+        return {
+            table.name: tuple(lookup.by_device for lookup in self.lookups if lookup.table == table)
+            for table in self.tables
+        }
+
+    @cached_property
     def pushed(self) -> list[int]:
         """The lookups whose gradients the step returns."""
         return [i for i, lookup in enumerate(self.lookups) if lookup.table.name in self.trained]
@@ -106,23 +114,22 @@ def find(signature: Signature, spec: Spec, strategy: ParameterServer | None) -> 
         return None
     _check_given(signature, given)
     _check_servers(signature, given[0][1].name, strategy)
-    trace = FindingTrace()
-    traced = _trace_first(signature, spec, trace, spec.leaves)
-    found = {(each.table, each.number): each for each in lookups.find(traced.stage.jaxpr)}
-    _check_ids(signature, spec, list(found.values()))
+    found = _lookups(signature, spec, spec.leaves)
+    _check_ids(signature, spec, found)
     twice = _Doubled(signature, spec)
     made = [
         Lookup(
             table.spec,
-            number,
-            found[name, number].ids,
-            shape,
-            twice.batch_dim(name, number, shape, found[name, number].ids),
-            found[name, number].place,
+            each.number,
+            each.ids,
+            each.shape,
+            twice.batch_dim(each),
+            signature.device_axis in each.axes if signature.device_axis else False,
+            each.place,
         )
-        for table in (table for _, table in given)
-        for (name, number), shape in trace.shapes.items()
-        if name == table.name and (name, number) in found
+        for _, table in given
+        for each in sorted(found, key=lambda each: each.number)
+        if each.table == table.name
     ]
     trained = frozenset(table.name for parameter, table in given if parameter in signature.state)
     return StepTables(tuple(table.spec for _, table in given), tuple(made), trained)
@@ -171,25 +178,16 @@ def _check_servers(signature: Signature, table: str, strategy: ParameterServer |
             f'table "{table}" of {signature.name}: mode "{strategy.mode}" of epl.ParameterServer has no '
             'tables, expected "sync", "half_async" or "async"'
         )
-    for kind, option in ((MaskedSignature, "pad_batch"), (PerDeviceSignature, "per_device")):
-        if isinstance(signature, kind):
-            raise UnsupportedError(
-                f'table "{table}" of {signature.name}: a step with {option} has no tables yet'
-            )
 
 
-def _trace_first(
-    signature: Signature, spec: Spec, trace: FindingTrace, leaves: Sequence[Any]
-) -> adapter.Traced:
-    bound, _ = bound_spec(spec, trace, {})
+def _lookups(signature: Signature, spec: Spec, leaves: Sequence[Any]) -> list[lookups.Lookup]:
+    """Those of a step on such arguments, by a first trace."""
     names = [argument.name for argument in signature.arguments(spec)]
 
     def step(*leaves: Any) -> Any:
-        with active(trace):
-            out = signature.call(bound, leaves)
-        return as_outside(out)
+        return returned(signature, spec, leaves)
 
-    return adapter.trace(step, leaves, signature.name, names)
+    return lookups.find(adapter.trace(step, leaves, signature.name, names).stage.jaxpr)
 
 
 def _check_ids(signature: Signature, spec: Spec, found: Sequence[lookups.Lookup]) -> None:
@@ -212,27 +210,28 @@ class _Doubled:
         self._spec = spec
         self._arguments = signature.arguments(spec)
 
-    def batch_dim(self, table: str, number: int, shape: Sequence[int], ids: Value) -> int | None:
+    def batch_dim(self, lookup: lookups.Lookup) -> int | None:
         """Of a lookup's ids; None if they do not grow with it, or the step takes no other batch."""
-        if ids.argument is not None:
-            return self._arguments[ids.argument].batch_dim
-        if all(self._arguments[i].batch_dim is None for i in lookups.arguments_of(ids)):
+        if self._signature.device_axis and self._signature.device_axis in lookup.axes:
+            return 0  # the outermost of what is mapped: each device has its part
+        if lookup.ids.argument is not None:
+            return self._arguments[lookup.ids.argument].batch_dim
+        if all(self._arguments[i].batch_dim is None for i in lookups.arguments_of(lookup.ids)):
             return None
-        grown = self._shapes.get((table, number), ())
-        return next((dim for dim, (a, b) in enumerate(zip(shape, grown, strict=False)) if b == 2 * a), None)
+        grown = zip(lookup.shape, self._shapes.get((lookup.table, lookup.number), ()), strict=False)
+        return next((dim for dim, (a, b) in enumerate(grown) if b == 2 * a), None)
 
     @cached_property
     def _shapes(self) -> dict[tuple[str, int], tuple[int, ...]]:
-        trace = FindingTrace()
         leaves = [
             leaf if argument.batch_dim is None else leaf.update(shape=_twice(leaf.shape, argument.batch_dim))
             for leaf, argument in zip(self._spec.leaves, self._arguments, strict=True)
         ]
         try:
-            _trace_first(self._signature, self._spec, trace, leaves)
+            found = _lookups(self._signature, self._spec, leaves)
         except Exception:  # of the user's step, which takes this batch alone
             return {}
-        return trace.shapes
+        return {(each.table, each.number): each.shape for each in found}
 
 
 def _twice(shape: Sequence[int], dim: int) -> tuple[int, ...]:

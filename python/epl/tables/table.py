@@ -27,6 +27,9 @@ class LookupTrace(Protocol):
     def rows(self, table: Table, ids: Any) -> Any:
         """The rows of a lookup."""
 
+    def rows_by_device(self, table: Table) -> tuple[bool, ...]:
+        """As `Table.rows_by_device`."""
+
 
 class _Active(threading.local):
     trace: LookupTrace | None = None
@@ -155,6 +158,11 @@ class Table:
         return self._rows
 
     @property
+    def rows_by_device(self) -> tuple[bool, ...]:
+        """Of a step that says what one device does: of each of `rows` whether devices have their own."""
+        return self._trace.rows_by_device(self) if self._trace is not None else ()
+
+    @property
     def is_updated(self) -> bool:
         """Whether `update` has given this."""
         return self._is_updated
@@ -170,17 +178,19 @@ class Table:
 
         Raises:
           ArgumentError: for ids that are no integers, a table that the step closes over, and outside a step.
-          UnsupportedError: at the line, for a lookup in a loop, a branch or under jax.vmap, and for ids that
-            are made of states or rows.
+          UnsupportedError: at the line, for a lookup in a loop or a branch, for ids that are made of states
+            or rows, and for a gradient that is taken within jax.vmap.
         """
         trace = self._own_trace("lookup")
-        check_fits(ids, f'ids of table "{self.name}" that are no batch')
-        found = jnp.asarray(ids)
+        if all(isinstance(each, int) for each in jax.tree.leaves(ids)):
+            ids = np.asarray(ids)  # numbers, however large, in lists or not
+        found = ids if hasattr(ids, "dtype") else jnp.asarray(ids)
         if not jnp.issubdtype(found.dtype, jnp.integer):
             raise ArgumentError(
                 f'ids of table "{self.name}" must be integers, found {found.dtype}{list(found.shape)}'
             )
-        rows: jax.Array = trace.rows(self, found)
+        check_fits(found, f'ids of table "{self.name}" that are no batch')
+        rows: jax.Array = trace.rows(self, jnp.asarray(found))
         return rows
 
     def update(self, rows: Table) -> Table:

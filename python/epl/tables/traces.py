@@ -18,8 +18,9 @@ import jax
 import jax.numpy as jnp
 
 from epl.adapters.jax import lookups
+from epl.adapters.jax.looked_up import rows_of
 from epl.errors import Error
-from epl.signature import Spec
+from epl.signature import Signature, Spec
 from epl.tables.table import ACTIVE, LookupTrace, Table, is_table
 
 
@@ -34,18 +35,20 @@ def active(trace: LookupTrace) -> Iterator[None]:
 
 
 class FindingTrace:
-    """The first trace. `shapes`: of the ids of each lookup, by table and number."""
+    """The first trace."""
 
     def __init__(self) -> None:
-        self.shapes: dict[tuple[str, int], tuple[int, ...]] = {}
         self._counts: Counter[str] = Counter()
 
     def rows(self, table: Table, ids: Any) -> Any:
         """What stands for the rows of the next lookup."""
         number = self._counts[table.name]
         self._counts[table.name] += 1
-        self.shapes[table.name, number] = ids.shape
         return lookups.mark(ids, table.name, number, table.dim, table.dtype)
+
+    def rows_by_device(self, table: Table) -> tuple[bool, ...]:  # noqa: ARG002
+        """None: there are no rows."""
+        return ()
 
 
 class RowsTrace:
@@ -54,11 +57,18 @@ class RowsTrace:
     Args:
       step: its name, for errors.
       places: the leaf of its table that each lookup gives, by table and number.
+      by_device: as `Table.rows_by_device`, by table.
     """
 
-    def __init__(self, step: str, places: Mapping[tuple[str, int], int]) -> None:
+    def __init__(
+        self,
+        step: str,
+        places: Mapping[tuple[str, int], int],
+        by_device: Mapping[str, tuple[bool, ...]],
+    ) -> None:
         self._step = step
         self._places = places
+        self._by_device = by_device
         self._counts: Counter[str] = Counter()
 
     def rows(self, table: Table, ids: Any) -> Any:
@@ -69,18 +79,31 @@ class RowsTrace:
         if place is None:
             return jnp.zeros((*ids.shape, table.dim), table.dtype)
         rows = table.rows[place]
-        if rows.shape[:-1] != ids.shape:
+        if rows.ndim - 1 < ids.ndim or (rows.ndim - 1 == ids.ndim and rows.shape[:-1] != ids.shape):
             raise Error(
                 f"{self._step} looks up other ids of table {table.name!r} when it is traced again: "
                 f"expected ids of shape {list(rows.shape[:-1])}, found {list(ids.shape)}: a step does the "
                 "same whenever it is traced"
             )
-        return rows
+        return rows_of(ids, rows)
+
+    def rows_by_device(self, table: Table) -> tuple[bool, ...]:
+        """As `Table.rows_by_device`."""
+        return self._by_device[table.name]
 
 
 def as_outside(tree: Any) -> Any:
     """The same tree with its tables as they are outside of steps: without rows."""
     return jax.tree.map(lambda leaf: leaf.bound(None, ()) if is_table(leaf) else leaf, tree, is_leaf=is_table)
+
+
+def returned(signature: Signature, spec: Spec, leaves: Sequence[Any]) -> Any:
+    """What a step returns in the first trace."""
+    trace = FindingTrace()
+    bound, _ = bound_spec(spec, trace, {})
+    with active(trace):
+        out = signature.call(bound, leaves)
+    return as_outside(out)
 
 
 def bound_spec(spec: Spec, trace: LookupTrace, rows: Mapping[str, Sequence[int]]) -> tuple[Spec, list[int]]:

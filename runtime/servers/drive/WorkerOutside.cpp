@@ -1,6 +1,9 @@
 #include "runtime/servers/drive/WorkerOutside.h"
 
 #include "runtime/Error.h"
+#include "runtime/servers/drive/FiniteCheck.h"
+
+#include <utility>
 
 namespace epl::runtime::servers {
 namespace {
@@ -13,9 +16,9 @@ TensorType typeOf(const Job &job, PushId push) {
 } // namespace
 
 WorkerOutside::WorkerOutside(Worker &worker, std::shared_ptr<const Job> from, const plan::PlanT &plan,
-                             uint64_t step, Pulled pulledValues, Pushed pushedValues)
+                             uint64_t step, Pulled pulledValues, Pushed pushedValues, bool keeps)
     : worker(worker), job(std::move(from)), step(step), pulled(std::move(pulledValues)),
-      pushed(std::move(pushedValues)) {
+      pushed(std::move(pushedValues)), keeps(keeps) {
   for (uint32_t slot = 0; slot < plan.slots.size(); ++slot)
     checkSlot(plan, slot);
   for (auto [slot, value] : pulled)
@@ -68,23 +71,36 @@ void WorkerOutside::pull(std::span<const Wanted> wanted, Outside::Listener &wait
   worker.request(step, values, *this);
 }
 
-/// Whether all that is pushed for a parameter is there, which is moved to `whole` then.
+/// Whether all that is pushed for a parameter is there and may go, which is moved to `whole` then.
 bool WorkerOutside::add(PushId push, const HostTensor &tensor, std::vector<HostTensor> &whole) {
   std::scoped_lock lock(mutex);
   Whole &own = wholes.at(push.parameter);
   own.pushes.at(push.index) = tensor;
   if (--own.left != 0)
     return false;
-  whole = std::move(own.pushes);
-  return true;
+  (keeps ? kept[push.parameter] : whole) = std::move(own.pushes);
+  return !keeps;
+}
+
+void WorkerOutside::hand(uint32_t parameter, const std::vector<HostTensor> &whole) {
+  worker.push(step, parameter, whole);
+  ++handed;
 }
 
 void WorkerOutside::push(uint32_t slot, const HostTensor &tensor) {
   for (PushId push : pushed.at(slot))
-    if (std::vector<HostTensor> whole; add(push, tensor, whole)) {
-      worker.push(step, push.parameter, whole);
-      ++handed;
-    }
+    if (std::vector<HostTensor> whole; add(push, tensor, whole))
+      hand(push.parameter, whole);
+}
+
+void WorkerOutside::checkFinite() const {
+  for (const auto &[parameter, whole] : kept)
+    servers::checkFinite(*job, parameter, whole);
+}
+
+void WorkerOutside::release() {
+  for (const auto &[parameter, whole] : std::exchange(kept, {}))
+    hand(parameter, whole);
 }
 
 } // namespace epl::runtime::servers

@@ -24,13 +24,20 @@ public:
 
   /// `pulled` and `pushed`: of each slot of `plan` with such a role, what its value is. A value may be pushed
   /// for several parameters; each has all of its pushes. Throws Error if that is not so, or if servers have
-  /// values of another type. The worker outlives it.
+  /// values of another type. `keeps`: what is pushed stays here until `release`. The worker outlives it.
   WorkerOutside(Worker &worker, std::shared_ptr<const Job> job, const plan::PlanT &plan, uint64_t step,
-                Pulled pulled, Pushed pushed);
+                Pulled pulled, Pushed pushed, bool keeps = false);
 
   void pull(std::span<const Wanted> wanted, Outside::Listener &listener) override;
   void push(uint32_t slot, const HostTensor &tensor) override;
   void end() noexcept override { worker.drop(); }
+
+  // Of what it keeps, after the end of the plan.
+
+  /// Throws Error as the function of that name does.
+  void checkFinite() const;
+  /// Hands all of it over. Throws Error if the job has failed.
+  void release();
 
   /// How many parameters were handed over; of all that it pushes.
   size_t numPushed() const { return handed; }
@@ -42,12 +49,14 @@ private:
   void arrived(ValueId value) override { listener->arrived(slotOf.at(value)); }
   void failed(const std::string &reason) override { listener->failed(reason); }
   bool add(PushId push, const HostTensor &tensor, std::vector<HostTensor> &whole);
+  void hand(uint32_t parameter, const std::vector<HostTensor> &whole);
 
   Worker &worker;
   const std::shared_ptr<const Job> job;
   const uint64_t step;
   const Pulled pulled;
   const Pushed pushed;
+  const bool keeps;
   std::map<ValueId, uint32_t> slotOf; // what is pulled
   Outside::Listener *listener = nullptr;
 
@@ -57,7 +66,8 @@ private:
     size_t left;
   };
   std::mutex mutex;
-  std::map<uint32_t, Whole> wholes; // by parameter
+  std::map<uint32_t, Whole> wholes;                 // by parameter
+  std::map<uint32_t, std::vector<HostTensor>> kept; // likewise
   std::atomic<size_t> handed = 0;
 };
 

@@ -228,6 +228,15 @@ def is_mapped(value: Any) -> bool:
     return isinstance(value, batching.BatchTracer) and value.batch_dim is not None
 
 
+def map_by(primitive: Any, rule: Callable[[Any, Sequence[Any], Sequence[int | None]], Any]) -> None:
+    """Has `jax.vmap` map a primitive by a rule that is told the name of its axis, if it has one, too."""
+
+    def mapped(axis: Any, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+        return rule(axis.name if isinstance(axis.name, str) else None, operands, dims, **params)
+
+    batching.fancy_primitive_batchers[primitive] = mapped
+
+
 def place(equation: Any) -> Place | None:
     """The user's innermost line of an equation of a jaxpr."""
     frame = source_info_util.user_frame(equation.source_info.traceback)

@@ -3,8 +3,9 @@
 Problem: the rows that a step looks up are pulled before it runs, so their ids must be known then, though the
 step may compute them. Method: in a first trace a primitive stands for each lookup. The jaxpr is read with
 calls looked through, and equal values are one object (value numbering): so it is seen what a lookup's ids
-are made of, and whether a lookup that occurs twice, as `jax.checkpoint` makes it, has the same ids.
-`evaluate` computes ids again, and nothing else, from the arguments of the step.
+are made of, and whether a lookup that occurs twice, as `jax.checkpoint` makes it, has the same ids. Mapped
+by `jax.vmap` a lookup is one of the ids of all elements, whose dimension is in front. `evaluate` computes ids
+again, and nothing else, from the arguments of the step.
 """
 
 from __future__ import annotations
@@ -16,18 +17,17 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 from jax.extend.core import Literal, Primitive
-from jax.interpreters import ad, batching
+from jax.interpreters import ad
 
 from epl.adapters.jax import hooks, jaxprs
 from epl.errors import Place, UnsupportedError
-from epl.places import calling_place
 
 _primitive = Primitive("epl_lookup")
 
 
 def mark(ids: Any, table: str, number: int, dim: int, dtype: Any) -> Any:
     """What stands for the rows of a lookup, number `number` of its table, in the first trace of a step."""
-    return _primitive.bind(ids, table=table, number=number, dim=dim, dtype=np.dtype(dtype))
+    return _primitive.bind(ids, table=table, number=number, dim=dim, dtype=np.dtype(dtype), axes=())
 
 
 def _jvp(primals: Any, _: Any, **params: Any) -> Any:
@@ -35,16 +35,17 @@ def _jvp(primals: Any, _: Any, **params: Any) -> Any:
     return rows, jnp.zeros_like(rows)
 
 
-def _refuse_map(_: Any, __: Any, **params: Any) -> Any:
-    raise UnsupportedError(
-        f'table "{params["table"]}" is looked up under jax.vmap: look up the ids of all elements before',
-        calling_place(),
-    )
+def _map(axis: str | None, operands: Sequence[Any], dims: Sequence[int | None], **params: Any) -> Any:
+    [ids], [dim] = operands, dims
+    if dim is None:
+        return _primitive.bind(ids, **params), None
+    params["axes"] = (axis, *params["axes"])
+    return _primitive.bind(jnp.moveaxis(ids, dim, 0) if dim else ids, **params), 0
 
 
 _primitive.def_abstract_eval(lambda ids, dim, dtype, **_: hooks.shaped_array((*ids.shape, dim), dtype))
 ad.primitive_jvps[_primitive] = _jvp
-batching.primitive_batchers[_primitive] = _refuse_map
+hooks.map_by(_primitive, _map)
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,11 +68,17 @@ class Value:
 
 @dataclass(frozen=True)
 class Lookup:
-    """Lookup `number` of a table in a step; `place`: the user's line."""
+    """Lookup `number` of a table in a step.
+
+    shape: of the ids. axes: of these the first dimensions are those over which `jax.vmap` maps, by the names
+    that its axes have, if any. place: the user's line.
+    """
 
     table: str
     number: int
     ids: Value
+    shape: tuple[int, ...]
+    axes: tuple[str | None, ...]
     place: Place | None
 
 
@@ -189,14 +196,17 @@ class _Reader:
         return [self._values.setdefault((call, i), Value(call=call, index=i)) for i in range(count)]
 
     def _note(self, equation: Any, ids: Value) -> None:
-        table, number, place = equation.params["table"], equation.params["number"], hooks.place(equation)
+        params, place = equation.params, hooks.place(equation)
+        table, number = params["table"], params["number"]
         if any(each.call and each.call.equation.primitive is _primitive for each in _sources([ids])):
             raise UnsupportedError(
                 f'table "{table}" is looked up by ids that are made of rows of a table: rows are pulled '
                 "before the step, so ids must be made of its batches",
                 place,
             )
-        first = self.found.setdefault((table, number), Lookup(table, number, ids, place))
+        shape = equation.invars[0].aval.shape
+        found = Lookup(table, number, ids, shape, params["axes"], place)
+        first = self.found.setdefault((table, number), found)
         if first.ids is not ids:
             raise UnsupportedError(
                 f'table "{table}" is looked up in a function that JAX traces once for several calls, with '
