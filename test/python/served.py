@@ -17,6 +17,7 @@ import numpy as np
 import optax
 
 import epl
+from steps import assert_near
 
 WORKER = int(os.environ.get("PADDLE_TRAINER_ID", "0"))
 WORKERS = int(os.environ.get("PADDLE_TRAINERS_NUM", "1"))
@@ -56,10 +57,18 @@ def exact_params() -> Any:
     return {"w": np.arange(16 * 24, dtype=np.float32).reshape(16, 24) % 5, "b": np.zeros(24, np.float32)}
 
 
-def train_exactly(servers: str, steps: str = "20") -> None:
-    """Trains; worker 0 compares with one device on the joined batch, bit by bit."""
+SLICES: dict[str, Any] = {
+    "blocks": {"min_block_size": 48},
+    "rows": {"min_block_size": 1},
+    "whole": {"slice_up": False},
+}
+"""How parameters are cut."""
+
+
+def train_exactly(servers: str, slices: str = "blocks", steps: str = "20") -> None:
+    """Trains; compares with one device on the joined batch, bit by bit."""
     epl.init("cpu:2")
-    function, step = make_exact(epl.ParameterServer(min_block_size=48))
+    function, step = make_exact(epl.ParameterServer(**SLICES[slices]))
     params, moment = exact_params(), jax.tree.map(np.zeros_like, exact_params())
     x = integers(int(steps))
     for k in range(int(steps)):
@@ -129,7 +138,7 @@ def regress(
     for k in range(int(steps)):
         whole = [np.concatenate([batch_of(k, each, part) for each in range(WORKERS)]) for part in (x, y)]
         *expected, _ = plain(*expected, *whole)
-    _assert_near((params, opt_state), expected)
+    assert_near((params, opt_state), tuple(expected), 1e-5)
     print(f"worker {WORKER} has what one device has")
 
 

@@ -271,6 +271,18 @@ def test_an_optimizer_of_whole_parameters_has_them_whole(program: Any) -> None:
     assert [name for own in blocks(transpiled()) for name in own if name.startswith("fc_w.block")] == []
 
 
+def test_an_optimizer_that_is_not_known(program: Any) -> None:
+    """As case 64."""
+    for parameter, gradient in fluid.backward.append_backward(program):
+        block = program.block
+        rate = fluid.layers.fill_constant([1], "float32", 0.1)
+        names = {"Param": [parameter], "Grad": [gradient], "LearningRate": [rate]}
+        attributes = {"clip": 1.0, "batch_size": 4.0, "sigma": 0.0, "op_role": 2}
+        block.append_op(type="dpsgd", inputs=names, outputs={"ParamOut": [parameter]}, attrs=attributes)
+    with pytest.raises(epl.UnsupportedError, match='ops that are not supported yet: "dpsgd"'):
+        transpiled()
+
+
 def test_a_dispatcher_of_the_users(program: Any) -> None:
     seen = []
 

@@ -1,10 +1,7 @@
 // All-gathers: the two state machines over a simulated network, where streams break and processes stand
 // still.
 
-#include "runtime/Error.h"
-#include "runtime/servers/logic/GatherServer.h"
-#include "runtime/servers/logic/GatherWorker.h"
-#include "test/unit/servers/logic/Network.h"
+#include "test/unit/servers/logic/SimulatedGather.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,147 +11,6 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-/// Frames of bytes in pieces of three.
-void sendPieces(Network &network, uint64_t stream, Process &from, const gather_actions::SendBytes &action) {
-  for (const Piece &piece : cutPieces(action.bytes->size(), 3))
-    std::visit(
-        [&](auto head) {
-          head.offset = piece.offset, head.total = action.bytes->size();
-          auto begin = action.bytes->begin() + ptrdiff_t(piece.offset);
-          network.send(stream, from, {encode(Message(head)), {begin, begin + ptrdiff_t(piece.size)}});
-        },
-        action.head);
-}
-
-class Server final : public Process {
-public:
-  explicit Server(Network &network) : network(network), logic({}) { tick(); }
-
-  void received(uint64_t stream, const NetworkFrame &frame) override {
-    Decoded decoded = decode(frame.head, frame.payload.size());
-    const Message &message = std::get<Message>(decoded);
-    if (auto *join = std::get_if<frames::JoinT>(&message))
-      act(logic.join(stream, *join, network.now()));
-    else if (logic.has(stream))
-      act(logic.received(stream, frame.head, frame.payload, network.now()));
-  }
-  void broke(uint64_t stream) override { act(logic.broke(stream, "reset")); }
-  /// The worker has closed its stream.
-  void ended(uint64_t stream) { act(logic.broke(stream, "")); }
-  void end(const std::string &error) { act(logic.end(error)); }
-
-private:
-  void tick() {
-    act(logic.tick(network.now()));
-    network.after(200, *this, [this] { tick(); });
-  }
-  void act(const GatherServer::Actions &actions) {
-    for (const GatherAction &action : actions) {
-      if (auto *frame = std::get_if<gather_actions::SendFrame>(&action))
-        network.send(frame->stream, *this, {frame->head, {}});
-      else if (auto *bytes = std::get_if<gather_actions::SendBytes>(&action))
-        sendPieces(network, bytes->stream, *this, *bytes);
-      else if (auto *close = std::get_if<gather_actions::CloseStream>(&action))
-        network.close(close->stream, *this, !close->atOnce);
-    }
-  }
-
-  Network &network;
-  GatherServer logic;
-};
-
-/// Gives "WORKER/ROUND" to some rounds, after times that are drawn, and notes what comes.
-class Sharer final : public Process {
-public:
-  Sharer(Network &network, Server &server, uint32_t number, uint32_t workers, uint64_t rounds,
-         uint64_t life = 1)
-      : network(network), server(server), number(number), rounds(rounds),
-        logic({number, workers, life, "one:6174", number, {}}, network.now()) {
-    tick();
-  }
-
-  void received(uint64_t stream, const NetworkFrame &frame) override {
-    if (links.contains(stream))
-      act(logic.received(links.at(stream), frame.head, frame.payload, network.now()));
-  }
-  void broke(uint64_t stream) override {
-    if (links.contains(stream))
-      act(logic.broke(links.at(stream), "reset", network.now()));
-  }
-  void leave() {
-    act(logic.leave());
-    server.ended(streams.rbegin()->second);
-  }
-
-  std::function<std::string(uint64_t round)> what = [](uint64_t) { return "a sum"; };
-  std::function<int32_t(uint64_t round)> from = [](uint64_t) { return -1; };
-  std::vector<std::string> came; ///< of each round: what all have given, or the error
-  bool isOver() const { return came.size() == rounds || !logic.error().empty(); }
-  const std::string &error() const { return logic.error(); }
-
-private:
-  void tick() {
-    act(logic.tick(network.now()));
-    network.after(200, *this, [this] { tick(); });
-  }
-  void act(const GatherServer::Actions &actions) {
-    for (const GatherAction &action : actions) {
-      if (auto *open = std::get_if<gather_actions::OpenStream>(&action)) {
-        uint64_t stream = network.open(*this, server);
-        links[stream] = open->stream, streams[open->stream] = stream;
-      } else if (auto *frame = std::get_if<gather_actions::SendFrame>(&action)) {
-        network.send(streams.at(frame->stream), *this, {frame->head, {}});
-      } else if (auto *bytes = std::get_if<gather_actions::SendBytes>(&action)) {
-        sendPieces(network, streams.at(bytes->stream), *this, *bytes);
-      } else if (auto *close = std::get_if<gather_actions::CloseStream>(&action)) {
-        network.close(streams.at(close->stream), *this, !close->atOnce);
-      }
-    }
-    goOn();
-  }
-
-  void goOn() {
-    if (!logic.first() || logic.isOpen() || isOver() || waits)
-      return;
-    if (given)
-      note();
-    if (isOver())
-      return;
-    waits = true;
-    network.after(network.randomness()() % 500, *this, [this] {
-      waits = false, given = true;
-      std::string text = std::to_string(number) + "/" + std::to_string(*logic.first() + came.size());
-      std::vector<std::byte> bytes(text.size());
-      std::ranges::transform(text, bytes.begin(), [](char c) { return std::byte(c); });
-      act(logic.share(what(came.size()), std::make_shared<const std::vector<std::byte>>(bytes),
-                      from(came.size())));
-    });
-  }
-
-  void note() {
-    std::string all;
-    try {
-      for (const std::vector<std::byte> &each : logic.results()) {
-        all += all.empty() || each.empty() ? "" : " ";
-        for (std::byte byte : each)
-          all += char(byte);
-      }
-    } catch (const Error &error) {
-      all = error.what();
-    }
-    came.push_back(all);
-    given = false;
-  }
-
-  Network &network;
-  Server &server;
-  uint32_t number;
-  uint64_t rounds;
-  GatherWorker logic;
-  std::map<uint64_t, uint64_t> links, streams; // of the network to the logic's, and back
-  bool waits = false, given = false;
-};
 
 /// A server and workers that give to some rounds.
 struct Job {
@@ -174,7 +30,7 @@ struct Job {
   }
 
   Network network;
-  Server server;
+  GatheringServer server;
   uint64_t rounds;
   std::vector<std::unique_ptr<Sharer>> workers;
 };
@@ -232,7 +88,7 @@ TEST(Gather, FailsForAWorkerThatHasEnded) {
 
 TEST(Gather, FailsForAWorkerThatDoesNotCome) {
   Network network(1, 0, 50);
-  Server server(network);
+  GatheringServer server(network);
   Sharer worker(network, server, 0, 2, 1);
   network.run(200'000, [&] { return worker.isOver(); });
   EXPECT_THAT(worker.came, ElementsAre("worker 1 has not come for 180 s: a sum awaits it"));
@@ -241,7 +97,7 @@ TEST(Gather, FailsForAWorkerThatDoesNotCome) {
 /// Who comes later has it, too, and the rounds behind it.
 TEST(Gather, WaitsForNobodyButWhoIsAskedFor) {
   Network network(1, 0, 50);
-  Server server(network);
+  GatheringServer server(network);
   auto from = [](uint64_t round) { return round == 0 ? 0 : -1; };
   Sharer first(network, server, 0, 3, 2), second(network, server, 1, 3, 2);
   first.from = second.from = from;
@@ -257,7 +113,7 @@ TEST(Gather, WaitsForNobodyButWhoIsAskedFor) {
 
 TEST(Gather, TellsWhoComesLaterThatOthersWereAtSomethingElse) {
   Network network(1, 0, 50);
-  Server server(network);
+  GatheringServer server(network);
   Sharer first(network, server, 0, 2, 1);
   first.from = [](uint64_t) { return 0; };
   network.run(20'000, [&] { return first.isOver(); });

@@ -1,10 +1,10 @@
 // Whole jobs on a simulated network. EPL_SIMULATIONS is how many, EPL_SIMULATION the seed of the only one.
 
 #include "test/unit/servers/Manifests.h"
+#include "test/unit/servers/logic/Seeds.h"
 #include "test/unit/servers/logic/SimulatedWorker.h"
 #include "test/unit/servers/protocol/Messages.h"
 
-#include <cstdlib>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <set>
@@ -111,25 +111,12 @@ private:
   size_t numHappened = 0;
 };
 
-uint64_t numberFrom(const char *variable, uint64_t otherwise) {
-  const char *text = std::getenv(variable);
-  return text ? std::strtoull(text, nullptr, 10) : otherwise;
-}
-
 void runSeed(uint64_t seed) {
   Scenario scenario = drawScenario(seed);
   EXPECT_THAT(Simulation(scenario).run(), testing::ElementsAre()) << scenario.text();
 }
 
-TEST(Simulation, KeepsAllRules) {
-  if (std::getenv("EPL_SIMULATION"))
-    return runSeed(numberFrom("EPL_SIMULATION", 0));
-  for (uint64_t seed = 0, count = numberFrom("EPL_SIMULATIONS", 500); seed < count; ++seed) {
-    runSeed(seed);
-    if (HasFailure())
-      break;
-  }
-}
+TEST(Simulation, KeepsAllRules) { forEachSeed(runSeed); }
 
 /// Two servers and three workers, of which one comes to grief.
 Scenario makeScenario(manifest::Mode mode, manifest::OnLost onLost, const Mishap &mishap) {
