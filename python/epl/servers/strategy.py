@@ -40,7 +40,8 @@ class ParameterServer:
       check_finite: whether a step whose gradients (of geo: differences) have a NaN or an infinity is a
         `StepError` of its worker, which names the parameter, or the table and an id. Nothing of such a step
         is sent, so that no server applies any of it: a worker that catches the error may call the step again,
-        on another batch, while the others wait. Gradients are sent when the step has computed all of them.
+        on another batch, while the others wait. States that the worker has itself, such as means of batches,
+        are new then, as of any `StepError`. Gradients are sent when the step has computed all of them.
 
     Raises:
       ArgumentError: for values that are none of these.
