@@ -107,11 +107,15 @@ TEST(Streams, DeliverWhatIsQueuedBeforeTheyClose) {
     Stream &from = byServer ? *pair.other.stream : *pair.stream;
     Recorder &here = byServer ? *pair.other.recorder : *pair.reader;
     Recorder &there = byServer ? *pair.reader : *pair.other.recorder;
+    std::mutex held; // of who reads, until all is queued
+    held.lock();
+    there.during = [&] { std::lock_guard wait(held); };
     for (uint64_t i = 0; i < 50; ++i)
       from.send(frameOf(bytesOf("head"), randomBytes(i, kMaxFrame - 4)));
     EXPECT_GT(from.queuedBytes(), 0u);
     from.close();
     from.send(frameOf(bytesOf("late")));
+    held.unlock();
     for (uint64_t i = 0; i < 50; ++i)
       ASSERT_EQ(there.next(), (Recorder::Came{bytesOf("head"), randomBytes(i, kMaxFrame - 4)}));
     EXPECT_EQ(there.next(), std::nullopt);
