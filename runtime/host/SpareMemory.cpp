@@ -1,6 +1,7 @@
 #include "runtime/host/SpareMemory.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace epl::runtime {
 
@@ -18,9 +19,15 @@ std::shared_ptr<Memory> SpareMemory::take(size_t bytes) {
     }
   }
   if (!block)
-    block = std::make_unique<Memory>(bytes, Memory::Fill::none);
+    block = std::make_unique<Memory>(roomFor(bytes), Memory::Fill::none);
   return {block.release(),
           [spares = spares](Memory *memory) { giveBack(*spares, std::unique_ptr<Memory>(memory)); }};
+}
+
+size_t SpareMemory::roomFor(size_t bytes) {
+  constexpr size_t kLarge = size_t(1) << 20;
+  size_t step = std::bit_floor(bytes) / 8;
+  return bytes < kLarge ? bytes : (bytes + step - 1) / step * step;
 }
 
 void SpareMemory::giveBack(Spares &spares, std::unique_ptr<Memory> block) {

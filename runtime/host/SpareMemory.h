@@ -21,6 +21,10 @@ public:
   /// A block of at least so many bytes, which holds anything.
   std::shared_ptr<Memory> take(size_t bytes);
 
+  /// How many bytes a block should have that is to hold so many: of a large one up to an eighth more, so that
+  /// it is large enough for who needs somewhat more next time.
+  static size_t roomFor(size_t bytes);
+
 private:
   struct Spares {
     std::mutex mutex;

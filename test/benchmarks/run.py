@@ -123,6 +123,7 @@ def groups() -> dict[str, Group]:
     result["streams"] = native.streams
     result["servers"] = native.servers
     result["served steps"] = served_steps.served_steps
+    result["stopped worker"] = served_steps.stopped_worker
     result["plan growth"] = native.growth
     result["call"] = call_overhead
     result["GPU calls"] = gpu_calls

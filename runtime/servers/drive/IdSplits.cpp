@@ -3,6 +3,7 @@
 #include "runtime/Error.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace epl::runtime::servers {
 
@@ -21,13 +22,16 @@ std::shared_ptr<const IdsByServer> IdSplits::of(uint32_t table, Lookups lookups,
   Last &known = last[table];
   if (known.split && known.padding == padding && std::ranges::equal(known.lookups, lookups, isSame))
     return known.split;
-  known.split = std::make_shared<const IdsByServer>(
-      splitIds(lookups, job->manifest.servers, padding, job->manifest.tables[table]->name));
+  std::shared_ptr<IdsByServer> split = std::exchange(known.split, nullptr);
+  if (!split || split.use_count() != 1)
+    split = std::make_shared<IdsByServer>();
+  splitter.split(lookups, job->manifest.servers, padding, job->manifest.tables[table]->name, *split);
   known.padding = padding;
-  known.lookups.clear();
-  for (std::span<const int64_t> ids : lookups)
-    known.lookups.emplace_back(ids.begin(), ids.end());
-  return known.split;
+  known.lookups.resize(lookups.size());
+  for (size_t i = 0; i < lookups.size(); ++i)
+    known.lookups[i].assign(lookups[i].begin(), lookups[i].end());
+  known.split = split;
+  return split;
 }
 
 } // namespace epl::runtime::servers

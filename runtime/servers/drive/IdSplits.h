@@ -28,10 +28,11 @@ private:
   struct Last {
     std::vector<std::vector<int64_t>> lookups;
     std::optional<int64_t> padding;
-    std::shared_ptr<const IdsByServer> split;
+    std::shared_ptr<IdsByServer> split; // memory for the next ones, once nobody else has it
   };
 
   std::shared_ptr<const Job> job;
+  IdSplitter splitter;
   std::map<uint32_t, Last> last; // of each table
 };
 

@@ -5,6 +5,7 @@
 #include "runtime/host/SpareMemory.h"
 #include "runtime/servers/drive/IdSplits.h"
 #include "runtime/servers/logic/Requests.h"
+#include "runtime/servers/store/Occurrences.h"
 #include "runtime/session/State.h"
 
 #include <map>
@@ -34,11 +35,11 @@ struct RowGradients {
 /// What a worker keeps for its next pulls and pushes of rows.
 struct RowsKept {
   IdSplits splits;
-  SpareMemory memory{3};
+  SpareMemory memory{4};
 };
 
-/// The lookups of a step: each id once at its server, and the rows that come for it. What the lookups view
-/// must stay until the rows are taken.
+/// The lookups of a step: each id once at its server, and the rows that come for it, which go to each place
+/// of the batch that has the id.
 class RowPulls {
 public:
   /// `all`: all parts of all tables are asked, if only for no rows. Throws Error if there is no such table,
@@ -50,7 +51,7 @@ public:
   std::span<const std::byte> ids(uint32_t part) const;
   /// Bytes of the answer for a part.
   void store(uint32_t part, uint64_t offset, std::span<const std::byte> bytes);
-  /// The rows of each lookup, once all have come.
+  /// The rows of each lookup, once all have come. Those of one table are in one block of memory.
   std::vector<HostTensor> rows() const;
 
 private:
@@ -60,7 +61,7 @@ private:
     bool create = false;
     std::optional<int64_t> padding = std::nullopt;
     std::shared_ptr<const IdsByServer> split = nullptr;
-    HostTensor rows = {}; ///< of each id once
+    std::shared_ptr<Memory> rows = nullptr; ///< by the places of the batch
   };
 
   void ask(uint32_t number, Table &table, SpareMemory &memory, bool all);
@@ -72,9 +73,42 @@ private:
   std::vector<RowsRequest> parts;
 };
 
-/// What is pushed for the parts of all tables, in the order of their numbers: nothing for tables that are not
-/// among the gradients. Throws Error as RowPulls does, and for a table twice.
-std::vector<HostTensor> pushesOfRows(const Job &job, RowsKept &kept, std::span<const RowGradients> gradients);
+/// What is pushed for the parts of all tables: no rows of tables that are not among the gradients. It is made
+/// piece by piece, so that the first ones are sent meanwhile.
+class RowPushes {
+public:
+  /// A push in the order of parts, the first `ready` bytes of which are there.
+  struct Push {
+    HostTensor memory;
+    uint64_t ready;
+  };
+
+  /// What the gradients view must stay until all pieces are made. Throws Error as RowPulls does, and for a
+  /// table twice.
+  RowPushes(const Job &job, RowsKept &kept, std::span<const RowGradients> gradients);
+
+  /// Of each part, with the ids that it begins with.
+  const std::vector<Push> &pushes() const { return all; }
+  /// Makes another piece; which push has grown by it, nothing once all are whole. In turn for all parts, as
+  /// these have servers of their own.
+  std::optional<size_t> grow();
+
+private:
+  /// The gradients of one table.
+  struct Table {
+    plan::ElementType type;
+    uint64_t rowBytes;
+    std::shared_ptr<const IdsByServer> split;
+    Occurrences occurrences;
+  };
+
+  void begin(size_t table, uint32_t server, SpareMemory &memory);
+
+  const uint32_t servers;
+  std::vector<Table> tables;
+  std::vector<Push> all;
+  size_t next = 0; // part that grows next
+};
 
 } // namespace epl::runtime::servers
 

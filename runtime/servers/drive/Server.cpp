@@ -53,7 +53,8 @@ private:
     }
     if (!spare.empty())
       spare.pop_back(); // a larger one comes back in its place
-    return HostTensor::allocate({plan::ElementType::i8, {int64_t(bytes)}}, Memory::Fill::none);
+    return HostTensor::allocate({plan::ElementType::i8, {int64_t(SpareMemory::roomFor(bytes))}},
+                                Memory::Fill::none);
   }
 
   std::map<GradientKey, TableStore::Push> kept;
@@ -171,13 +172,15 @@ private:
   void perform(const act::UpdateBlock &action);
   void perform(const act::SendValue &action);
   void perform(const act::StoreIds &action) {
-    std::vector<int64_t> &target = ids[{action.worker, action.block}];
+    std::shared_ptr<std::vector<int64_t>> &target = ids[{action.worker, action.block}];
+    if (!target || target.use_count() != 1) // rows are gathered for those that came before
+      target = std::make_shared<std::vector<int64_t>>();
     if (action.offset == 0)
-      target.clear();
+      target->clear();
     // As they come: nobody is believed how many there will be.
-    target.resize((action.offset + action.bytes.size() + sizeof(int64_t) - 1) / sizeof(int64_t));
+    target->resize((action.offset + action.bytes.size() + sizeof(int64_t) - 1) / sizeof(int64_t));
     std::ranges::copy(action.bytes,
-                      std::as_writable_bytes(std::span(target)).begin() + int64_t(action.offset));
+                      std::as_writable_bytes(std::span(*target)).begin() + int64_t(action.offset));
   }
   void perform(const act::SendRows &action);
   void perform(const act::RunTask &action);
@@ -199,8 +202,9 @@ private:
   uint64_t lastStream = 0;
   std::unique_ptr<SetupParts> setup = std::make_unique<SetupParts>();
   GradientMemory gradients;
-  std::map<std::pair<uint32_t, uint32_t>, HostTensor> backups;       // by worker and block
-  std::map<std::pair<uint32_t, uint32_t>, std::vector<int64_t>> ids; // asked for, by worker and part
+  std::map<std::pair<uint32_t, uint32_t>, HostTensor> backups; // by worker and block
+  /// Asked for, by worker and part.
+  std::map<std::pair<uint32_t, uint32_t>, std::shared_ptr<std::vector<int64_t>>> ids;
   std::future<void> loading;
   std::unique_ptr<BlockStore> store; // once the job is loaded
   std::shared_ptr<StreamTransport> transport;
@@ -264,18 +268,22 @@ void Server::Driver::perform(const act::SendValue &action) {
   send(action.stream, message, value);
 }
 
+/// In pieces, each as soon as it is there.
 void Server::Driver::perform(const act::SendRows &action) {
   frames::ValueT message;
   message.block = action.block, message.version = action.version;
-  store->tables().gather(
-      action.block, std::move(ids[{action.worker, action.block}]), action.create,
-      [this, message, to = action.stream](const std::string &error, const HostTensor &rows) {
-        std::scoped_lock lock(mutex);
-        if (error.empty())
-          send(to, message, rows);
-        else
-          perform(logic.failed(error));
-      });
+  auto sender = std::make_shared<std::optional<PieceSender<frames::ValueT>>>();
+  store->tables().gather(action.block, ids.at({action.worker, action.block}), action.create,
+                         [this, message, sender, to = action.stream](const std::string &error,
+                                                                     const HostTensor &rows, uint64_t bytes) {
+                           std::scoped_lock lock(mutex);
+                           if (!error.empty())
+                             return perform(logic.failed(error));
+                           if (!*sender)
+                             sender->emplace(message, std::span(rows.data, rows.type.bytes()), rows.owner);
+                           if (std::shared_ptr<Stream> stream = streams.find(to))
+                             (*sender)->send(*stream, bytes);
+                         });
 }
 
 void Server::Driver::perform(const act::RunTask &action) {

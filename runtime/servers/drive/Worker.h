@@ -52,7 +52,7 @@ public:
   /// must not change any more. Of a job with tables `pushRows` is called as well.
   void push(uint64_t step, const std::vector<std::vector<HostTensor>> &pushes);
   /// Hands over the gradients of tables that a step has looked up, which may change afterwards. Throws Error
-  /// as pushesOfRows does.
+  /// as RowPushes does.
   void pushRows(uint64_t step, std::span<const RowGradients> rows);
   /// The rows of lookups for a step, of each one tensor [ids, dim]; waits for all at once. Of sync also for
   /// parts without such ids, so that no worker is more than a step ahead. Throws Error as RowPulls does.

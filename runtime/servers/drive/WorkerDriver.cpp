@@ -1,7 +1,6 @@
 #include "runtime/servers/drive/WorkerDriver.h"
 
 #include "runtime/servers/drive/SendPieces.h"
-#include "runtime/servers/store/Average.h"
 
 #include <cstring>
 
@@ -15,16 +14,6 @@ uint64_t numberOf(LinkId link) { return uint64_t(link.server) << 32 | link.strea
 LinkId linkOf(uint64_t number) { return {uint32_t(number >> 32), uint32_t(number)}; }
 
 std::span<const std::byte> bytesOf(const HostTensor &tensor) { return {tensor.data, tensor.type.bytes()}; }
-
-/// sum(addends) * factor, in memory of its own.
-HostTensor combined(const std::vector<HostTensor> &addends, double factor) {
-  HostTensor result = HostTensor::allocate(addends.front().type, Memory::Fill::none);
-  std::vector<const std::byte *> sources(addends.size());
-  std::ranges::transform(addends, sources.begin(), &HostTensor::data);
-  addScaled(result.type.element, sources, factor, result.data,
-            result.type.bytes() / elementBytes(result.type.element));
-  return result;
-}
 
 } // namespace
 
@@ -49,9 +38,10 @@ void Worker::Driver::perform(const act::SendFrame &action) {
   streams.send(numberOf(action.link), action.head);
 }
 
-void Worker::Driver::perform(const act::MergeGradient &action) {
-  held[action.into] = combined({held[action.into], held[action.from]}, 1);
-  held.erase(action.from);
+void Worker::Driver::perform(const act::MergeGradient &action) { held.merge(action); }
+
+void Worker::Driver::perform(const act::SendGradient &action) {
+  held.send(action, numberOf(action.link), streams);
 }
 
 void Worker::Driver::perform(const act::OpenStream &action) {
@@ -76,17 +66,6 @@ void Worker::Driver::perform(const act::SendSetup &action) {
   HostTensor whole = source->value(parameterOf[action.item.index], action.item.state);
   HostTensor value = take(whole, partOf(*job, action.item.index, action.item.state));
   sendPieces(*stream, message, bytesOf(value), value.owner);
-}
-
-void Worker::Driver::perform(const act::SendGradient &action) {
-  std::shared_ptr<Stream> stream = streams.find(numberOf(action.link));
-  if (!stream)
-    return;
-  const HostTensor &gradient = held.at(action.gradient);
-  HostTensor sent = action.factor == 1 ? gradient : combined({gradient}, action.factor);
-  frames::PushT message;
-  message.step = action.step, message.block = action.block;
-  sendPieces(*stream, message, bytesOf(sent), sent.owner);
 }
 
 void Worker::Driver::perform(const act::SendIds &action) {

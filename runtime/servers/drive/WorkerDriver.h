@@ -5,6 +5,7 @@
 
 #include "runtime/servers/drive/BlockParts.h"
 #include "runtime/servers/drive/ComingValues.h"
+#include "runtime/servers/drive/HeldPushes.h"
 #include "runtime/servers/drive/LogicDriver.h"
 #include "runtime/servers/drive/Worker.h"
 #include "runtime/servers/store/BlockStore.h"
@@ -70,7 +71,21 @@ public:
   void pushRows(uint64_t step, std::span<const RowGradients> rows) {
     if (rowsStep != step && !job->manifest.tables.empty())
       pullRows(step, {});
-    pushBlocks(step, uint32_t(job->blocks.size()), pushesOfRows(*job, rowsKept, rows));
+    RowPushes pushes(*job, rowsKept, rows);
+    auto block = uint32_t(job->blocks.size());
+    std::vector<GradientHandle> handles;
+    {
+      std::unique_lock lock(mutex);
+      checkRunning();
+      for (const RowPushes::Push &each : pushes.pushes()) {
+        handles.push_back(held.add(each.memory, each.ready));
+        perform(logic.push(step, block++, handles.back()));
+      }
+    }
+    while (std::optional<size_t> grown = pushes.grow()) {
+      std::unique_lock lock(mutex);
+      held.grow(handles[*grown], pushes.pushes()[*grown].ready, streams);
+    }
     awaitRoom();
   }
 
@@ -78,10 +93,8 @@ public:
   void pushBlocks(uint64_t step, uint32_t block, std::vector<HostTensor> pushes) {
     std::unique_lock lock(mutex);
     checkRunning();
-    for (HostTensor &each : pushes) {
-      held[++lastHandle] = std::move(each);
-      perform(logic.push(step, block++, lastHandle));
-    }
+    for (HostTensor &each : pushes)
+      perform(logic.push(step, block++, held.add(std::move(each))));
   }
 
   void request(uint64_t step, std::span<const Wanted> values, Listener &waiting) {
@@ -251,7 +264,7 @@ private:
   void perform(const worker_actions::SendIds &action);
   void perform(const worker_actions::MergeGradient &action);
   void perform(const worker_actions::ReleaseGradient &action) {
-    held.erase(action.gradient);
+    held.release(action.gradient);
     changed.notify_all();
   }
   void perform(const worker_actions::BeginSteps &action) {
@@ -302,8 +315,7 @@ private:
     uint64_t rows = 0;
     std::string error = {};
   } tasks;
-  std::map<GradientHandle, HostTensor> held;
-  GradientHandle lastHandle = 0;
+  HeldPushes held;
 };
 
 } // namespace epl::runtime::servers

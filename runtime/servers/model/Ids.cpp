@@ -3,49 +3,29 @@
 #include "runtime/Error.h"
 #include "runtime/plan/format/Quoted.h"
 
-#include <boost/sort/spreadsort/integer_sort.hpp>
+#include <algorithm>
+#include <numeric>
 
 namespace epl::runtime::servers {
 namespace {
 
-/// An id of the batch, and where it stands.
-struct Occurrence {
-  int64_t id;
-  uint32_t position;
-};
-
-void check(std::span<const std::span<const int64_t>> lookups, uint32_t servers, const std::string &table) {
-  if (servers == 0)
-    throw Error("there are 0 servers that have rows, expected at least 1");
-  uint64_t count = 0;
-  for (std::span<const int64_t> ids : lookups)
-    count += ids.size();
-  if (count >= kNoRow)
-    throw Error("table " + quoted(table) + ": a batch has " + std::to_string(count) +
-                " ids, expected fewer than " + std::to_string(kNoRow));
+uint32_t alignedPlace(uint64_t place) {
+  constexpr uint64_t kTo = IdsByServer::kLookupAlignment;
+  return uint32_t((place + kTo - 1) / kTo * kTo);
 }
 
-/// Those of each server, in any order.
-std::vector<std::vector<Occurrence>> deal(std::span<const std::span<const int64_t>> lookups, uint32_t servers,
-                                          std::optional<int64_t> padding, const std::string &table) {
-  std::vector<std::vector<Occurrence>> result(servers);
-  std::vector<size_t> counts(servers);
-  for (std::span<const int64_t> ids : lookups)
-    for (int64_t id : ids)
-      ++counts[uint64_t(id) % servers];
-  for (uint32_t server = 0; server < servers; ++server)
-    result[server].reserve(counts[server]);
-  uint32_t position = 0;
-  for (size_t lookup = 0; lookup < lookups.size(); ++lookup)
-    for (size_t i = 0; i < lookups[lookup].size(); ++i, ++position) {
-      int64_t id = lookups[lookup][i];
-      if (id == padding)
-        continue;
-      if (id < 0)
-        throw Error("table " + quoted(table) + ": id " + std::to_string(id) + " at position " +
-                    std::to_string(i) + " of lookup " + std::to_string(lookup) + " is below 0");
-      result[uint64_t(id) % servers].push_back({id, position});
-    }
+/// Where the places of each lookup begin.
+std::vector<uint32_t> placesOf(std::span<const std::span<const int64_t>> lookups, const std::string &table) {
+  constexpr uint64_t kMost = std::numeric_limits<uint32_t>::max() - IdsByServer::kLookupAlignment;
+  std::vector<uint32_t> result = {0};
+  result.reserve(lookups.size() + 1);
+  for (std::span<const int64_t> ids : lookups) {
+    uint64_t end = result.back() + ids.size();
+    if (end >= kMost)
+      throw Error("table " + quoted(table) + ": a batch has " + std::to_string(end) +
+                  " ids, expected fewer than " + std::to_string(kMost));
+    result.push_back(alignedPlace(end));
+  }
   return result;
 }
 
@@ -58,27 +38,64 @@ uint64_t IdsByServer::rowsBefore(size_t server) const {
   return count;
 }
 
-IdsByServer splitIds(std::span<const std::span<const int64_t>> lookups, uint32_t servers,
-                     std::optional<int64_t> padding, const std::string &table) {
-  check(lookups, servers, table);
-  IdsByServer result;
+void IdSplitter::deal(std::span<const std::span<const int64_t>> lookups, uint32_t servers,
+                      std::optional<int64_t> padding, const std::string &table, IdsByServer &result) {
+  begins.assign(servers + 1, 0);
   for (std::span<const int64_t> ids : lookups)
-    result.row.resize(result.row.size() + ids.size(), kNoRow);
-  uint32_t row = 0;
-  for (std::vector<Occurrence> &own : deal(lookups, servers, padding, table)) {
-    // By radix: comparing takes three times as long for a batch of a million.
-    boost::sort::spreadsort::integer_sort(
-        own.begin(), own.end(), [](const Occurrence &one, int shift) { return one.id >> shift; },
-        [](const Occurrence &one, const Occurrence &other) { return one.id < other.id; });
-    std::vector<int64_t> &ids = result.ids.emplace_back();
-    for (const Occurrence &one : own) {
-      if (ids.empty() || ids.back() != one.id) {
-        ids.push_back(one.id);
-        ++row;
-      }
-      result.row[one.position] = row - 1;
+    for (int64_t id : ids)
+      if (id != padding)
+        ++begins[uint64_t(id) % servers + 1];
+  std::partial_sum(begins.begin(), begins.end(), begins.begin());
+  dealt.resize(begins.back());
+  std::vector<size_t> next(begins.begin(), begins.end() - 1);
+  for (size_t lookup = 0; lookup < lookups.size(); ++lookup) {
+    uint32_t place = result.lookups[lookup];
+    for (int64_t id : lookups[lookup]) {
+      if (id == padding)
+        result.padding.push_back(place);
+      else if (id < 0)
+        throw Error("table " + quoted(table) + ": id " + std::to_string(id) + " at position " +
+                    std::to_string(place - result.lookups[lookup]) + " of lookup " + std::to_string(lookup) +
+                    " is below 0");
+      else
+        dealt[next[uint64_t(id) % servers]++] = {id, place};
+      ++place;
     }
   }
+}
+
+void IdSplitter::split(std::span<const std::span<const int64_t>> lookups, uint32_t servers,
+                       std::optional<int64_t> padding, const std::string &table, IdsByServer &result) {
+  if (servers == 0)
+    throw Error("there are 0 servers that have rows, expected at least 1");
+  result.lookups = placesOf(lookups, table);
+  result.padding.clear();
+  deal(lookups, servers, padding, table, result);
+  spare.resize(dealt.size());
+  result.ids.resize(servers);
+  result.places.resize(dealt.size());
+  result.first.clear();
+  for (uint32_t server = 0; server < servers; ++server) {
+    size_t begin = begins[server], count = begins[server + 1] - begin;
+    std::span<IdAt> own = std::span(dealt).subspan(begin, count);
+    sortByIds(own, std::span(spare).first(count));
+    std::vector<int64_t> &ids = result.ids[server];
+    ids.clear();
+    for (size_t i = 0; i < count; ++i) {
+      result.places[begin + i] = own[i].place;
+      if (i != 0 && own[i].id == own[i - 1].id)
+        continue;
+      ids.push_back(own[i].id);
+      result.first.push_back(uint32_t(begin + i));
+    }
+  }
+  result.first.push_back(uint32_t(dealt.size()));
+}
+
+IdsByServer splitIds(std::span<const std::span<const int64_t>> lookups, uint32_t servers,
+                     std::optional<int64_t> padding, const std::string &table) {
+  IdsByServer result;
+  IdSplitter().split(lookups, servers, padding, table, result);
   return result;
 }
 

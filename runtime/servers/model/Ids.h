@@ -12,23 +12,54 @@
 
 namespace epl::runtime::servers {
 
-/// The row of an occurrence of the padding id.
-inline constexpr uint32_t kNoRow = std::numeric_limits<uint32_t>::max();
+/// An id of a batch, and where in it this stands.
+struct IdAt {
+  int64_t id;
+  uint32_t place;
+};
+
+/// Sorts by id, and those of one id by place. Places ascend, ids are not below 0; `spare` has as many
+/// elements.
+void sortByIds(std::span<IdAt> ids, std::span<IdAt> spare);
 
 /// The ids of a batch, each once, at the server that has its row: that of number id mod servers.
 struct IdsByServer {
+  /// The places of a lookup begin at a multiple of it. So rows that lie by their places are aligned in each
+  /// lookup, and it takes no search to tell of which one a place is.
+  static constexpr uint32_t kLookupAlignment = 64;
+
   std::vector<std::vector<int64_t>> ids; ///< of each server, ascending
-  /// Of each occurrence, lookup after lookup: which of all ids, those of server 0 first, its row is. So the
-  /// answers of servers, one behind the other, are put in order. kNoRow of the padding id.
-  std::vector<uint32_t> row;
+  /// Rows are numbered as `ids` has them, those of server 0 first: so the answers of servers lie, one behind
+  /// the other. The places in the batch of row 0, ascending, then those of row 1, ...
+  std::vector<uint32_t> places;
+  std::vector<uint32_t> first;   ///< of each row in `places`, and behind them how many these are
+  std::vector<uint32_t> padding; ///< the places that have no row
+  std::vector<uint32_t>
+      lookups; ///< where the places of each lookup begin, and behind them where the last ends
 
   /// How many rows there are before those of a server; with the number of servers: how many in all.
   uint64_t rowsBefore(size_t server) const;
 };
 
-/// What a step asks for of a table: the ids of each of its lookups. `padding` is no row's id, if there is
-/// one; `table` is for messages. Throws Error for another id below 0, for 0 servers, and for 2^32 - 1 ids and
-/// more.
+/// Deals the ids of batches out to servers. The memory that it needs for that is used again. For one thread
+/// at a time.
+class IdSplitter {
+public:
+  /// What a step asks for of a table: the ids of each of its lookups. `padding` is no row's id, if there is
+  /// one; `table` is for messages. Throws Error for another id below 0, for 0 servers, and for about 2^32 ids
+  /// and more.
+  void split(std::span<const std::span<const int64_t>> lookups, uint32_t servers,
+             std::optional<int64_t> padding, const std::string &table, IdsByServer &result);
+
+private:
+  void deal(std::span<const std::span<const int64_t>> lookups, uint32_t servers,
+            std::optional<int64_t> padding, const std::string &table, IdsByServer &result);
+
+  std::vector<IdAt> dealt, spare; // those of server 0, then those of server 1, ...
+  std::vector<size_t> begins;     // of each server's in `dealt`, and behind them how many these are
+};
+
+/// The same at once.
 IdsByServer splitIds(std::span<const std::span<const int64_t>> lookups, uint32_t servers,
                      std::optional<int64_t> padding, const std::string &table);
 

@@ -3,36 +3,33 @@
 #include "runtime/plan/model/Mesh.h"
 #include "runtime/servers/store/Average.h"
 
+#include <algorithm>
 #include <cstring>
-#include <numeric>
 
 namespace epl::runtime::servers {
 
-Occurrences::Occurrences(const IdsByServer &ids, std::span<const std::byte *const> lookups,
-                         std::span<const uint64_t> counts, uint64_t rowBytes)
-    : rowBytes(rowBytes), first(ids.rowsBefore(ids.ids.size()) + 1) {
-  for (uint32_t row : ids.row)
-    if (row != kNoRow)
-      ++first[row + 1];
-  std::partial_sum(first.begin(), first.end(), first.begin());
-  sources.resize(first.back());
-  std::vector<uint32_t> next(first.begin(), first.end() - 1);
-  auto row = ids.row.begin();
+Occurrences::Occurrences(const IdsByServer &ids, std::span<const std::byte *const> lookups, uint64_t rowBytes)
+    : ids(ids), lookups(lookups.begin(), lookups.end()), rowBytes(rowBytes) {
   for (size_t lookup = 0; lookup < lookups.size(); ++lookup)
-    for (uint64_t i = 0; i < counts[lookup]; ++i, ++row)
-      if (*row != kNoRow)
-        sources[next[*row]++] = lookups[lookup] + i * rowBytes;
+    lookupOf.resize(ids.lookups[lookup + 1] / IdsByServer::kLookupAlignment, uint32_t(lookup));
 }
 
 void Occurrences::sum(plan::ElementType type, uint64_t begin, uint64_t end, std::byte *target) const {
+  constexpr size_t kAhead = 16; // places, which are anywhere in the batch
   ScaledSum sum(type);
-  std::span<const void *const> all = sources;
+  std::vector<const void *> own;
   for (uint64_t row = begin; row < end; ++row, target += rowBytes) {
-    std::span<const void *const> own = all.subspan(first[row], first[row + 1] - first[row]);
-    if (own.size() == 1)
-      std::memcpy(target, own.front(), rowBytes);
-    else
-      sum(own, 1, target, rowBytes / elementBytes(type));
+    size_t next = ids.first[row], last = ids.first[row + 1];
+    for (size_t ahead = next + kAhead; ahead < std::min(last + kAhead, ids.places.size()); ++ahead)
+      __builtin_prefetch(at(ids.places[ahead]));
+    if (last - next == 1) {
+      std::memcpy(target, at(ids.places[next]), rowBytes);
+      continue;
+    }
+    own.clear();
+    for (; next < last; ++next)
+      own.push_back(at(ids.places[next]));
+    sum(own, 1, target, rowBytes / elementBytes(type));
   }
 }
 

@@ -9,21 +9,26 @@
 
 namespace epl::runtime::servers {
 
-/// The gradients of the occurrences of a batch, by row.
+/// The gradients of the occurrences of a batch, by row. Keeps a reference to the ids.
 class Occurrences {
 public:
   /// `lookups`: of each lookup the gradients, a row of `rowBytes` for each id. They must stay as they are.
-  Occurrences(const IdsByServer &ids, std::span<const std::byte *const> lookups,
-              std::span<const uint64_t> counts, uint64_t rowBytes);
+  Occurrences(const IdsByServer &ids, std::span<const std::byte *const> lookups, uint64_t rowBytes);
 
   /// Writes the sums for rows from `begin` to before `end`, one behind the other: of each row its
   /// occurrences, added in the order in which they stand. 16-bit floats are added in f32 and rounded once.
   void sum(plan::ElementType type, uint64_t begin, uint64_t end, std::byte *target) const;
 
 private:
-  uint64_t rowBytes;
-  std::vector<uint32_t> first;       // of each row in `sources`, and behind them how many these are
-  std::vector<const void *> sources; // of row 0, in order, then those of row 1, ...
+  const void *at(uint32_t place) const {
+    uint32_t lookup = lookupOf[place / IdsByServer::kLookupAlignment];
+    return lookups[lookup] + (place - ids.lookups[lookup]) * rowBytes;
+  }
+
+  const IdsByServer &ids;
+  const std::vector<const std::byte *> lookups;
+  const uint64_t rowBytes;
+  std::vector<uint32_t> lookupOf; // of each kLookupAlignment places
 };
 
 } // namespace epl::runtime::servers

@@ -3,6 +3,7 @@
 #include "runtime/Error.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace epl::runtime::servers {
@@ -15,28 +16,32 @@ std::byte *memoryOf(StateBuffer &value) {
   return shards.empty() ? nullptr : shards.front().data;
 }
 
+std::string nameOfPush(const BlockTable &blocks, uint32_t part) {
+  return "a push of table \"" + blocks.table(part).name + "\"";
+}
+
 } // namespace
 
 PushedRows PushedRows::of(std::span<const std::byte> bytes, const BlockTable &blocks, uint32_t part) {
-  const manifest::TableT &table = blocks.table(part);
-  std::optional<RowsPush> push = RowsPush::withBytes(bytes.size(), rowBytes(table));
-  std::string name = "a push of table \"" + table.name + "\"";
+  std::optional<RowsPush> push = RowsPush::withBytes(bytes.size(), rowBytes(blocks.table(part)));
   if (!push)
-    throw Error(name + " has " + std::to_string(bytes.size()) + " bytes, which no number of rows has");
-  PushedRows result{{reinterpret_cast<const int64_t *>(bytes.data()), push->rows},
-                    bytes.data() + push->offset};
+    throw Error(nameOfPush(blocks, part) + " has " + std::to_string(bytes.size()) +
+                " bytes, which no number of rows has");
+  return {{reinterpret_cast<const int64_t *>(bytes.data()), push->rows}, bytes.data() + push->offset};
+}
+
+void PushedRows::checkIds(size_t begin, size_t end, const BlockTable &blocks, uint32_t part) const {
   uint32_t servers = blocks.servers(), server = blocks.serverOf(part);
-  int64_t last = -1;
-  for (int64_t id : result.ids) {
+  int64_t last = begin == 0 ? -1 : ids[begin - 1];
+  for (int64_t id : ids.subspan(begin, end - begin)) {
     if (id <= last)
-      throw Error(name + " has id " + std::to_string(id) + " behind " + std::to_string(last) +
-                  ", expected ids from 0 on that ascend");
+      throw Error(nameOfPush(blocks, part) + " has id " + std::to_string(id) + " behind " +
+                  std::to_string(last) + ", expected ids from 0 on that ascend");
     if (uint64_t(id) % servers != server)
-      throw Error(name + " at server " + std::to_string(server) + " has id " + std::to_string(id) +
-                  ", which is at server " + std::to_string(uint64_t(id) % servers));
+      throw Error(nameOfPush(blocks, part) + " at server " + std::to_string(server) + " has id " +
+                  std::to_string(id) + ", which is at server " + std::to_string(uint64_t(id) % servers));
     last = id;
   }
-  return result;
 }
 
 RowUpdates::RowUpdates(const manifest::TableT &table, const ApplyPlans &plans, Lane &lane, TableRows &rows)
@@ -54,22 +59,45 @@ RowUpdates::RowUpdates(const manifest::TableT &table, const ApplyPlans &plans, L
   taken.reserve(kRowsAtOnce);
 }
 
-void RowUpdates::add(int64_t id, std::span<const void *const> gradients, double factor) {
-  TableRows::Row row = rows.sight(id);
-  if (row == TableRows::kNone)
-    return;
-  rows.prefetch(row);
+void RowUpdates::begin(double by) {
+  factor = by;
+  ids.clear(), gradients.clear(), ends.clear();
+  taken.clear();
+}
+
+void RowUpdates::add(int64_t id, std::span<const void *const> given) {
+  ids.push_back(id);
+  gradients.insert(gradients.end(), given.begin(), given.end());
+  ends.push_back(gradients.size());
+  if (ids.size() == TableRows::kAhead)
+    findRows();
+}
+
+void RowUpdates::findRows() {
+  std::array<TableRows::Row, TableRows::kAhead> found;
+  rows.find(ids, rows.layout().stride, found.data());
+  size_t begin = 0;
+  for (size_t i = 0; i < ids.size(); begin = ends[i++])
+    if (TableRows::Row row = found[i] != TableRows::kNone ? found[i] : rows.sight(ids[i]);
+        row != TableRows::kNone)
+      take(row, std::span(gradients).subspan(begin, ends[i] - begin));
+  ids.clear(), gradients.clear(), ends.clear();
+}
+
+void RowUpdates::take(TableRows::Row row, std::span<const void *const> given) {
   std::byte *target = gradient.data + taken.size() * rowBytes(table);
-  if (gradients.size() == 1 && factor == 1)
-    std::memcpy(target, gradients.front(), rowBytes(table));
+  if (given.size() == 1 && factor == 1)
+    std::memcpy(target, given.front(), rowBytes(table));
   else
-    sum(gradients, factor, target, table.dim);
+    sum(given, factor, target, table.dim);
+  __builtin_prefetch(&rows.changed(row), /*for writing*/ 1); // which the end of the call marks
   taken.push_back(row);
   if (taken.size() == kRowsAtOnce)
     run();
 }
 
 void RowUpdates::finish() {
+  findRows();
   if (!taken.empty())
     run();
 }

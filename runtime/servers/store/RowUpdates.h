@@ -15,26 +15,31 @@ struct PushedRows {
   std::span<const int64_t> ids;
   const std::byte *gradients;
 
-  /// Throws Error for bytes that are no push of the part.
+  /// Throws Error for bytes that no push of the part has.
   static PushedRows of(std::span<const std::byte> bytes, const BlockTable &blocks, uint32_t part);
+  /// Throws Error if some of the ids do not ascend, or are another server's.
+  void checkIds(size_t begin, size_t end, const BlockTable &blocks, uint32_t part) const;
 };
 
 /// Applies gradients to some of the rows of a table at a server, kRowsAtOnce in a call of its plan. What the
-/// call reads is gathered from the rows, and what it has written goes back there.
+/// call reads is gathered from the rows, and what it has written goes back there. Rows are looked up many at
+/// once.
 class RowUpdates {
 public:
   /// Keeps references; all in the thread of the lane.
   RowUpdates(const manifest::TableT &table, const ApplyPlans &plans, Lane &lane, TableRows &rows);
 
-  /// Adds what workers have pushed to a row, in their order, times `factor`. Each id once in an update, in
-  /// any order.
-  void add(int64_t id, std::span<const void *const> gradients, double factor);
+  /// Begins an update that multiplies gradients by `factor`.
+  void begin(double factor);
+  /// Adds what workers have pushed to a row, in their order. Each id once in an update, in any order. The
+  /// gradients stay as they are until the end.
+  void add(int64_t id, std::span<const void *const> gradients);
   /// Ends the update: the rows are as it leaves them.
   void finish();
 
 private:
-  struct Field;
-
+  void findRows();
+  void take(TableRows::Row row, std::span<const void *const> gradients);
   void run();
   void move(bool back);
 
@@ -46,6 +51,12 @@ private:
   std::vector<std::shared_ptr<StateBuffer>> values; // the value and the slots of the rows at hand
   HostTensor gradient;
   std::vector<TableRows::Row> taken; // the rows at hand
+  double factor = 1;
+
+  // What was added and has not been looked up.
+  std::vector<int64_t> ids;
+  std::vector<const void *> gradients; // of the first id, then those of the second one, ...
+  std::vector<size_t> ends;            // of each id's in `gradients`
 };
 
 } // namespace epl::runtime::servers

@@ -18,8 +18,6 @@ size_t aligned(size_t offset, size_t alignment) { return (offset + alignment - 1
 constexpr size_t kRowAlignment = 8;
 constexpr size_t kCacheLine = 64;
 constexpr size_t kGrowth = 16; // memory grows by this part of it
-/// The index grows when it is so full. Robin Hood hashing finds what is there in a few steps even then.
-constexpr float kMostFull = 0.9F;
 
 } // namespace
 
@@ -36,12 +34,8 @@ RowLayout::RowLayout(const manifest::TableT &table) {
 
 uint64_t hashOf(int64_t id) { return XXH3_64bits(&id, sizeof(id)); }
 
-size_t TableRows::Hash::operator()(int64_t id) const { return hashOf(id); }
-
 TableRows::TableRows(const manifest::TableT &table)
-    : table(table), rowLayout(table), first(table), firstRow(rowLayout.stride),
-      index(0, Hash{this}, Equal{this}) {
-  index.max_load_factor(kMostFull);
+    : table(table), rowLayout(table), first(table), firstRow(rowLayout.stride) {
   for (size_t slot = 0; slot < table.slots.size(); ++slot)
     std::ranges::copy(std::as_bytes(std::span(table.slots[slot]->first)),
                       firstRow.begin() + int64_t(rowLayout.fields[slot + 1].offset));
@@ -50,7 +44,7 @@ TableRows::TableRows(const manifest::TableT &table)
 size_t TableRows::bytes() const {
   size_t inUse = (used + kSlabRows - 1) / kSlabRows;
   size_t counts = sightings.bucket_count() * (sizeof(int64_t) + 2 * sizeof(uint64_t));
-  return inUse * (sizeof(Slab) + slabBytes()) + index.bucket_count() * kIndexBytes + counts +
+  return inUse * (sizeof(std::byte *) + slabBytes()) + index.bytes() + counts +
          spare.capacity() * sizeof(Row);
 }
 
@@ -60,9 +54,9 @@ TableRows::Row TableRows::takePlace() {
     spare.pop_back();
     return row;
   }
-  if (used == kNone)
-    throw Error("table \"" + table.name + "\" has more than " + std::to_string(kNone) +
-                " rows at one server");
+  if (used == RowIndex::kMostRows)
+    throw Error("table \"" + table.name + "\" has more than " + std::to_string(used) +
+                " rows in one thread of a server, expected more servers or threads");
   if (used / kSlabRows == slabs.size())
     addSlabs();
   return used++;
@@ -72,21 +66,17 @@ TableRows::Row TableRows::takePlace() {
 void TableRows::addSlabs() {
   size_t count = slabs.size() / kGrowth + 1;
   memory.push_back(std::make_unique<Memory>(count * slabBytes(), Memory::Fill::none));
-  for (size_t i = 0; i < count; ++i) {
-    std::byte *begin = memory.back()->data() + i * slabBytes();
-    auto *ids = reinterpret_cast<int64_t *>(begin);
-    auto *versions = reinterpret_cast<uint64_t *>(ids + kSlabRows);
-    slabs.push_back({ids, versions, reinterpret_cast<std::byte *>(versions + kSlabRows)});
-  }
+  for (size_t i = 0; i < count; ++i)
+    slabs.push_back(memory.back()->data() + i * slabBytes());
 }
 
 TableRows::Row TableRows::make(int64_t id) {
   Row row = takePlace();
-  slabs[row / kSlabRows].ids[row % kSlabRows] = id;
+  *idAt(row) = id;
   changed(row) = version;
   std::memcpy(at(row), firstRow.data(), firstRow.size());
   first.write(id, at(row));
-  index.insert(row);
+  index.insert(uint32_t(hashOf(id)), row);
   return row;
 }
 
@@ -110,8 +100,8 @@ void TableRows::erase(int64_t id) {
   Row row = find(id);
   if (row == kNone)
     return;
-  index.erase(id);
-  slabs[row / kSlabRows].ids[row % kSlabRows] = kFree;
+  index.erase(uint32_t(hashOf(id)), row);
+  *idAt(row) = kFree;
   spare.push_back(row);
 }
 
@@ -124,11 +114,30 @@ void TableRows::clear() {
   sightings.clear();
 }
 
-void TableRows::prefetch(Row row) {
-  const std::byte *begin = at(row);
-  for (size_t offset = 0; offset < rowLayout.stride; offset += kCacheLine)
-    __builtin_prefetch(begin + offset);
-  __builtin_prefetch(begin + rowLayout.stride - 1);
+TableRows::Row TableRows::find(int64_t id) const {
+  return index.find(uint32_t(hashOf(id)), [&](Row row) { return idOf(row) == id; });
+}
+
+void TableRows::find(std::span<const int64_t> ids, size_t bytes, Row *found) const {
+  uint32_t hashes[kAhead];
+  for (size_t i = 0; i < ids.size(); ++i) {
+    hashes[i] = uint32_t(hashOf(ids[i]));
+    index.prefetch(hashes[i]);
+  }
+  // As yet it is only said which row has the hash.
+  for (size_t i = 0; i < ids.size(); ++i) {
+    found[i] = index.find(hashes[i], [](Row) { return true; });
+    if (found[i] == kNone)
+      continue;
+    __builtin_prefetch(idAt(found[i]));
+    const std::byte *row = at(found[i]);
+    for (size_t offset = 0; offset < bytes; offset += kCacheLine)
+      __builtin_prefetch(row + offset);
+    __builtin_prefetch(row + bytes - 1);
+  }
+  for (size_t i = 0; i < ids.size(); ++i)
+    if (found[i] != kNone && idOf(found[i]) != ids[i])
+      found[i] = find(ids[i]);
 }
 
 } // namespace epl::runtime::servers

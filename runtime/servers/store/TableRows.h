@@ -2,14 +2,14 @@
 #ifndef EPL_RUNTIME_SERVERS_STORE_TABLEROWS_H
 #define EPL_RUNTIME_SERVERS_STORE_TABLEROWS_H
 
-#include "runtime/host/MemoryAllocator.h"
+#include "runtime/host/Memory.h"
 #include "runtime/servers/store/FirstRows.h"
+#include "runtime/servers/store/RowIndex.h"
 
 #include <tsl/robin_map.h>
-#include <tsl/robin_set.h>
 
+#include <algorithm>
 #include <memory>
-#include <ratio>
 #include <span>
 #include <vector>
 
@@ -27,12 +27,12 @@ struct RowLayout {
 };
 
 /// Rows by id: value and slots of a row side by side, so that an update finds all of it in one place, in
-/// slabs that stay where they are. An index has numbers of rows with 32 bits of their ids' hashes, and finds
-/// the ids in the slabs. For one thread at a time.
+/// slabs that stay where they are. An index has numbers of rows with 32 bits of their ids' hashes; the ids
+/// are in the slabs. For one thread at a time.
 class TableRows {
 public:
-  using Row = uint32_t;
-  static constexpr Row kNone = UINT32_MAX;
+  using Row = RowIndex::Row;
+  static constexpr Row kNone = RowIndex::kNone;
 
   /// Keeps a reference to the table, which is valid.
   explicit TableRows(const manifest::TableT &table);
@@ -47,20 +47,24 @@ public:
   uint64_t version = 0;
 
   /// The row of an id; kNone if there is none.
-  Row find(int64_t id) const {
-    auto found = index.find(id);
-    return found == index.end() ? kNone : *found;
-  }
+  Row find(int64_t id) const;
+  /// The same for kAhead ids at most: each is a miss of all caches, and here they wait together. `bytes`: how
+  /// many of each row's are about to be used; they are on their way into the cache as well.
+  void find(std::span<const int64_t> ids, size_t bytes, Row *found) const;
+  static constexpr size_t kAhead = 64;
   /// The row of an id, which is made if there is none and the table admits ids at once. Else kNone.
   Row findOrAdmit(int64_t id);
   /// The row of an id that an update is for: kNone if it has not been seen often enough.
   Row sight(int64_t id);
   /// What a row begins with: its value, and its slots as its layout has them.
-  std::byte *at(Row row) { return slabs[row / kSlabRows].rows + row % kSlabRows * rowLayout.stride; }
-  int64_t idOf(Row row) const { return slabs[row / kSlabRows].ids[row % kSlabRows]; }
+  std::byte *at(Row row) const {
+    return slabs[row / kSlabRows] + kRowsOffset + row % kSlabRows * rowLayout.stride;
+  }
+  int64_t idOf(Row row) const { return *idAt(row); }
   /// The version that the row was changed in.
-  uint64_t &changed(Row row) { return slabs[row / kSlabRows].versions[row % kSlabRows]; }
-  void prefetch(Row row);
+  uint64_t &changed(Row row) {
+    return reinterpret_cast<uint64_t *>(slabs[row / kSlabRows] + kVersionsOffset)[row % kSlabRows];
+  }
 
   /// The value that a row has before there is one.
   void writeFirst(int64_t id, std::byte *value) const { first.write(id, value); }
@@ -79,33 +83,14 @@ private:
   static constexpr size_t kSlabRows = 256;
   static constexpr int64_t kFree = -1; // in the place of an id
 
-  /// Some rows, in memory of several slabs.
-  struct Slab {
-    int64_t *ids;
-    uint64_t *versions;
-    std::byte *rows;
-  };
-  /// Rows are found by their ids, which are in the slabs.
-  struct Hash {
-    const TableRows *rows;
-    size_t operator()(int64_t id) const;
-    size_t operator()(Row row) const { return (*this)(rows->idOf(row)); }
-  };
-  struct Equal {
-    using is_transparent = void;
-    const TableRows *rows;
-    bool operator()(Row a, Row b) const { return a == b; }
-    bool operator()(int64_t id, Row row) const { return id == rows->idOf(row); }
-    bool operator()(Row row, int64_t id) const { return id == rows->idOf(row); }
-  };
+  // A slab has ids, versions, and rows.
+  static constexpr size_t kVersionsOffset = kSlabRows * sizeof(int64_t);
+  static constexpr size_t kRowsOffset = kVersionsOffset + kSlabRows * sizeof(uint64_t);
 
-  /// With parts of hashes, as each id that is looked at is far away; by halves larger, as places that are
-  /// free are a part of a row's memory.
-  using Index = tsl::robin_set<Row, Hash, Equal, MemoryAllocator<Row>, /*StoreHash=*/true,
-                               tsl::rh::mod_growth_policy<std::ratio<3, 2>>>;
-  static constexpr size_t kIndexBytes = 12; // of a place
-
-  size_t slabBytes() const { return kSlabRows * (sizeof(int64_t) + sizeof(uint64_t) + rowLayout.stride); }
+  int64_t *idAt(Row row) const {
+    return reinterpret_cast<int64_t *>(slabs[row / kSlabRows]) + row % kSlabRows;
+  }
+  size_t slabBytes() const { return kRowsOffset + kSlabRows * rowLayout.stride; }
   Row takePlace();
   void addSlabs();
 
@@ -114,10 +99,10 @@ private:
   const FirstRows first;
   std::vector<std::byte> firstRow; // but for its value
   std::vector<std::unique_ptr<Memory>> memory;
-  std::vector<Slab> slabs; // all of the memory
-  std::vector<Row> spare;  // places of rows that were erased
-  Row used = 0;            // places of slabs that have had a row
-  Index index;
+  std::vector<std::byte *> slabs; // all of the memory
+  std::vector<Row> spare;         // places of rows that were erased
+  Row used = 0;                   // places of slabs that have had a row
+  RowIndex index;
   tsl::robin_map<int64_t, uint32_t> sightings; // of ids that have no row yet
 };
 

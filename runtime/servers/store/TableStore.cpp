@@ -1,8 +1,11 @@
 #include "runtime/servers/store/TableStore.h"
 
 #include "runtime/Error.h"
+#include "runtime/servers/store/LaneIds.h"
 #include "runtime/servers/store/RowUpdates.h"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstring>
 #include <mutex>
@@ -10,18 +13,39 @@
 
 namespace epl::runtime::servers {
 
+namespace {
+
+/// A push, and which lane has which of its rows.
+struct DealtPush {
+  DealtPush(const TableStore::Push &push, const BlockTable &blocks, uint32_t part, uint32_t lanes)
+      : memory(push.memory), rows(PushedRows::of({push.memory.data, push.bytes}, blocks, part)),
+        ids(rows.ids, lanes, LaneIds::kLargestChunk,
+            [this, &blocks, part](size_t begin, size_t end) { rows.checkIds(begin, end, blocks, part); }) {}
+  DealtPush(const DealtPush &) = delete;
+
+  HostTensor memory;
+  PushedRows rows;
+  LaneIds ids;
+};
+using DealtPushes = std::vector<std::unique_ptr<DealtPush>>;
+
+/// Rows are gathered in parts of so many bytes, which may be sent while the next one is made.
+constexpr size_t kPart = size_t(1) << 20;
+
+} // namespace
+
 /// The rows of a part that one lane has.
 struct TableStore::Shard {
   Shard(const manifest::TableT &table, const ApplyPlans &plans, Lane &lane, uint32_t number, uint32_t count)
       : rows(table), updates(table, plans, lane, rows), lane(lane), number(number), count(count) {}
 
-  /// By the hash's upper half: the index of the shard takes the lower one.
-  bool has(int64_t id) const { return count == 1 || (hashOf(id) >> 32) % count == number; }
+  bool has(int64_t id) const { return laneOf(id, count) == number; }
 
-  void update(std::span<const PushedRows> pushes, uint64_t rowBytes, double factor);
-  void updateBy(const PushedRows &push, uint64_t rowBytes, double factor);
-  void merge(std::span<const PushedRows> pushes, uint64_t rowBytes, double factor);
-  void gather(std::span<const int64_t> ids, uint64_t rowBytes, bool create, std::byte *target);
+  void update(const DealtPushes &pushes, uint64_t rowBytes, double factor);
+  void updateBy(DealtPush &push, uint64_t rowBytes);
+  void merge(const DealtPushes &pushes, uint64_t rowBytes);
+  void gather(std::span<const int64_t> ids, std::span<const uint16_t> positions, uint64_t rowBytes,
+              bool create, std::byte *target);
 
   FilePart filePart(uint32_t server, uint32_t servers) const { return {server, servers, number, count}; }
 
@@ -32,37 +56,36 @@ struct TableStore::Shard {
   const uint32_t number, count;
 };
 
-void TableStore::Shard::update(std::span<const PushedRows> pushes, uint64_t rowBytes, double factor) {
+void TableStore::Shard::update(const DealtPushes &pushes, uint64_t rowBytes, double factor) {
   ++rows.version;
+  updates.begin(factor);
   if (pushes.size() == 1)
-    updateBy(pushes.front(), rowBytes, factor);
+    updateBy(*pushes.front(), rowBytes);
   else
-    merge(pushes, rowBytes, factor);
+    merge(pushes, rowBytes);
   updates.finish();
 }
 
-void TableStore::Shard::updateBy(const PushedRows &push, uint64_t rowBytes, double factor) {
-  for (size_t i = 0; i < push.ids.size(); ++i) {
-    const void *gradient = push.gradients + i * rowBytes;
-    if (has(push.ids[i]))
-      updates.add(push.ids[i], std::span(&gradient, 1), factor);
+void TableStore::Shard::updateBy(DealtPush &push, uint64_t rowBytes) {
+  for (LaneCursor own(push.ids, number); own.next();) {
+    const void *gradient = push.rows.gradients + own.position * rowBytes;
+    updates.add(push.rows.ids[own.position], std::span(&gradient, 1));
   }
 }
 
 /// Each id of the pushes in ascending order, with its gradients in the order of pushes.
-void TableStore::Shard::merge(std::span<const PushedRows> pushes, uint64_t rowBytes, double factor) {
+void TableStore::Shard::merge(const DealtPushes &pushes, uint64_t rowBytes) {
   using Next = std::pair<int64_t, size_t>; // id and push
   std::priority_queue<Next, std::vector<Next>, std::greater<>> queue;
-  std::vector<size_t> at(pushes.size());
+  std::vector<LaneCursor> own;
   auto advance = [&](size_t push) {
-    const std::span<const int64_t> &ids = pushes[push].ids;
-    while (at[push] < ids.size() && !has(ids[at[push]]))
-      ++at[push];
-    if (at[push] < ids.size())
-      queue.emplace(ids[at[push]], push);
+    if (own[push].next())
+      queue.emplace(pushes[push]->rows.ids[own[push].position], push);
   };
-  for (size_t push = 0; push < pushes.size(); ++push)
+  for (size_t push = 0; push < pushes.size(); ++push) {
+    own.emplace_back(pushes[push]->ids, number);
     advance(push);
+  }
   std::vector<const void *> gradients;
   while (!queue.empty()) {
     int64_t id = queue.top().first;
@@ -70,45 +93,70 @@ void TableStore::Shard::merge(std::span<const PushedRows> pushes, uint64_t rowBy
     while (!queue.empty() && queue.top().first == id) {
       size_t push = queue.top().second;
       queue.pop();
-      gradients.push_back(pushes[push].gradients + at[push]++ * rowBytes);
+      gradients.push_back(pushes[push]->rows.gradients + own[push].position * rowBytes);
       advance(push);
     }
-    updates.add(id, gradients, factor);
+    updates.add(id, gradients);
   }
 }
 
-void TableStore::Shard::gather(std::span<const int64_t> ids, uint64_t rowBytes, bool create,
-                               std::byte *target) {
-  // Rows are far apart: all of a few are on their way into the cache before the first one is read.
-  constexpr size_t kAhead = 32;
-  struct Found {
-    size_t position;
-    TableRows::Row row;
-  };
-  std::vector<Found> found;
-  auto copy = [&] {
-    for (auto [position, row] : found) {
-      std::byte *value = target + position * rowBytes;
+/// The rows of the ids at some positions.
+void TableStore::Shard::gather(std::span<const int64_t> ids, std::span<const uint16_t> positions,
+                               uint64_t rowBytes, bool create, std::byte *target) {
+  std::array<int64_t, TableRows::kAhead> some;
+  std::array<TableRows::Row, TableRows::kAhead> found;
+  for (size_t begin = 0; begin < positions.size(); begin += some.size()) {
+    std::span<const uint16_t> here =
+        positions.subspan(begin, std::min(some.size(), positions.size() - begin));
+    std::ranges::transform(here, some.begin(), [&](uint16_t position) { return ids[position]; });
+    rows.find(std::span(some).first(here.size()), rowBytes, found.data());
+    for (size_t i = 0; i < here.size(); ++i) {
+      bool make = create && found[i] == TableRows::kNone;
+      TableRows::Row row = make ? rows.findOrAdmit(some[i]) : found[i];
+      std::byte *value = target + here[i] * rowBytes;
       if (row == TableRows::kNone)
-        rows.writeFirst(ids[position], value);
+        rows.writeFirst(some[i], value);
       else
         std::memcpy(value, rows.at(row), rowBytes);
     }
-    found.clear();
-  };
-  for (size_t i = 0; i < ids.size(); ++i) {
-    if (!has(ids[i]))
-      continue;
-    found.push_back({i, create ? rows.findOrAdmit(ids[i]) : rows.find(ids[i])});
-    if (TableRows::Row row = found.back().row; row != TableRows::kNone) {
-      __builtin_prefetch(rows.at(row));
-      __builtin_prefetch(rows.at(row) + rowBytes - 1);
-    }
-    if (found.size() == kAhead)
-      copy();
   }
-  copy();
 }
+
+/// Rows as lanes gather them, chunk by chunk.
+struct TableStore::Gathering {
+  Gathering(const TableStore &store, uint32_t part, std::shared_ptr<const std::vector<int64_t>> given,
+            HostTensor rows, uint32_t lanes, Gathered done)
+      : given(std::move(given)), rows(std::move(rows)), rowBytes(servers::rowBytes(store.blocks.table(part))),
+        ids(*this->given, lanes, std::clamp<size_t>(kPart / rowBytes, 1, LaneIds::kLargestChunk),
+            [this, &store, part](size_t begin, size_t end) { store.checkAsked(part, idsOf(begin, end)); }),
+        left(ids.numChunks()), done(std::move(done)) {
+    for (std::atomic<uint32_t> &lanesLeft : left)
+      lanesLeft = lanes;
+  }
+
+  std::span<const int64_t> idsOf(size_t begin, size_t end) const {
+    return std::span(*given).subspan(begin, end - begin);
+  }
+
+  /// One lane's. All go through the chunks in their order, so who is the last one in a chunk has said so
+  /// before any other chunk ends.
+  void run(Shard &shard, bool create) {
+    for (size_t chunk = 0; chunk < left.size(); ++chunk) {
+      size_t begin = ids.beginOf(chunk), end = ids.endOf(chunk);
+      shard.gather(idsOf(begin, end), ids.of(chunk, shard.number), rowBytes, create,
+                   rows.data + begin * rowBytes);
+      if (left[chunk].fetch_sub(1) == 1 && chunk + 1 < left.size())
+        done("", rows, end * rowBytes);
+    }
+  }
+
+  const std::shared_ptr<const std::vector<int64_t>> given;
+  const HostTensor rows;
+  const uint64_t rowBytes;
+  LaneIds ids;
+  std::vector<std::atomic<uint32_t>> left; // lanes that have not done a chunk
+  const Gathered done;
+};
 
 TableStore::TableStore(const manifest::ManifestT &manifest, uint32_t server, const ApplyPlans &plans,
                        std::span<const std::unique_ptr<Lane>> lanes)
@@ -155,29 +203,34 @@ void TableStore::onAll(uint32_t part, Work work, Done done) {
 }
 
 void TableStore::update(uint32_t part, std::vector<Push> pushes, double factor, Done done) {
-  auto work = [this, part, factor, pushes = std::move(pushes)](Shard &shard) {
-    std::vector<PushedRows> rows;
-    for (const Push &push : pushes)
-      rows.push_back(PushedRows::of({push.memory.data, push.bytes}, blocks, part));
-    shard.update(rows, rowBytes(blocks.table(part)), factor);
+  auto dealt = std::make_shared<DealtPushes>();
+  for (const Push &push : pushes)
+    dealt->push_back(std::make_unique<DealtPush>(push, blocks, part, uint32_t(shardsOf(part).size())));
+  auto work = [this, part, factor, dealt](Shard &shard) {
+    shard.update(*dealt, rowBytes(blocks.table(part)), factor);
   };
   onAll(part, std::move(work), std::move(done));
 }
 
-void TableStore::gather(uint32_t part, std::vector<int64_t> ids, bool create, Gathered done) {
+/// Ids that rows of a part are asked for by.
+void TableStore::checkAsked(uint32_t part, std::span<const int64_t> ids) const {
+  for (int64_t id : ids)
+    if (id < 0 || uint64_t(id) % manifest.servers != server)
+      throw Error("server " + std::to_string(server) + " is asked for id " + std::to_string(id) +
+                  " of table \"" + blocks.table(part).name + "\", which it has not");
+}
+
+void TableStore::gather(uint32_t part, std::shared_ptr<const std::vector<int64_t>> ids, bool create,
+                        Gathered done) {
+  auto lanes = uint32_t(shardsOf(part).size());
   const manifest::TableT &table = blocks.table(part);
-  TensorType type{table.type, {int64_t(ids.size()), int64_t(table.dim)}};
+  TensorType type{table.type, {int64_t(ids->size()), int64_t(table.dim)}};
   std::shared_ptr<Memory> memory = gathered.take(type.bytes());
   HostTensor rows{type, memory->data(), memory};
-  auto work = [this, part, create, rows, ids = std::move(ids)](Shard &shard) {
-    for (int64_t id : ids)
-      if (id < 0 || uint64_t(id) % manifest.servers != server)
-        throw Error("server " + std::to_string(server) + " is asked for id " + std::to_string(id) +
-                    " of table \"" + blocks.table(part).name + "\", which it has not");
-    shard.gather(ids, rowBytes(blocks.table(part)), create, rows.data);
-  };
-  onAll(part, std::move(work),
-        [rows, done = std::move(done)](const std::string &error) { done(error, rows); });
+  auto all = std::make_shared<Gathering>(*this, part, std::move(ids), rows, lanes, std::move(done));
+  onAll(
+      part, [all, create](Shard &shard) { all->run(shard, create); },
+      [all](const std::string &error) { all->done(error, all->rows, all->rows.type.bytes()); });
 }
 
 void TableStore::countOnAll(uint32_t part, CountingWork work, Counted done) {

@@ -16,8 +16,8 @@
 namespace epl::runtime::servers {
 
 /// A server's parts of all tables. The rows of a part are dealt out to the lanes by their ids, so all lanes
-/// work at once. What is asked for of a part is done in the order in which it was asked. For one thread at a
-/// time.
+/// work at once, each at its own ids (LaneIds.h). What is asked for of a part is done in the order in which
+/// it was asked. For one thread at a time.
 class TableStore {
 public:
   /// Called by a thread of a lane; the text is why it failed, empty if it has not.
@@ -37,9 +37,12 @@ public:
   /// multiplied by `factor`.
   void update(uint32_t part, std::vector<Push> pushes, double factor, Done done);
 
+  /// Called while rows are gathered, again and again, by one thread at a time: `bytes` of `rows` are there,
+  /// from the first one on, and stay as they are. All are there in the last call, which alone may have an
+  /// error.
+  using Gathered = std::function<void(const std::string &error, const HostTensor &rows, uint64_t bytes)>;
   /// The rows of ids, in their order. `create`: ids without one get one, if the table admits them at once.
-  using Gathered = std::function<void(const std::string &error, const HostTensor &rows)>;
-  void gather(uint32_t part, std::vector<int64_t> ids, bool create, Gathered done);
+  void gather(uint32_t part, std::shared_ptr<const std::vector<int64_t>> ids, bool create, Gathered done);
 
   /// Called as Done; `rows`: how many it was done with.
   using Counted = std::function<void(const std::string &error, uint64_t rows)>;
@@ -61,10 +64,12 @@ public:
 
 private:
   struct Shard;
+  struct Gathering;
   using Work = std::function<void(Shard &shard)>;
 
   std::vector<std::unique_ptr<Shard>> &shardsOf(uint32_t part) const;
   void onAll(uint32_t part, Work work, Done done);
+  void checkAsked(uint32_t part, std::span<const int64_t> ids) const;
   /// The same, for work that says how many rows it was done with.
   using CountingWork = std::function<uint64_t(Shard &shard)>;
   void countOnAll(uint32_t part, CountingWork work, Counted done);

@@ -1,5 +1,5 @@
-// What a worker and its server exchange for a batch of a large table, ids and rows there and back, beside a
-// bare stream of gRPC with as many bytes; and what a row takes.
+// What a worker and its server exchange for batches of a large table, ids and rows there and back, beside a
+// bare stream of gRPC with as many bytes.
 #include "BareGrpc.h"
 #include "test/benchmarks/Report.h"
 
@@ -8,6 +8,7 @@
 #include "runtime/servers/drive/Worker.h"
 #include "test/unit/servers/RowDescent.h"
 
+#include <array>
 #include <random>
 
 using namespace epl::benchmark;
@@ -19,6 +20,7 @@ namespace {
 
 constexpr int64_t kDim = 16;
 constexpr size_t kStep = 250'000; // ids of a batch that fills the table
+constexpr size_t kBatches = 3;    // one after another, as no step of a training has the ids of the last one
 
 /// A worker and its server, with a table of so many rows.
 class TablePair {
@@ -37,17 +39,21 @@ public:
     step = worker->begin();
     fill(rows);
     std::mt19937_64 random(1);
-    for (size_t i = 0; i < batch; ++i)
-      ids.push_back(idOf(int64_t(random() % uint64_t(rows))));
+    for (std::vector<int64_t> &ids : batches)
+      for (size_t i = 0; i < batch; ++i)
+        ids.push_back(idOf(int64_t(random() % uint64_t(rows))));
     gradients = HostTensor::allocate({plan::ElementType::f32, {int64_t(batch), kDim}});
   }
   ~TablePair() { worker->finish(step); }
 
+  /// Ends when the last push has been applied.
   void exchange(uint32_t count) {
     for (uint32_t i = 0; i < count; ++i, ++step) {
+      const std::vector<int64_t> &ids = batches[step % kBatches];
       std::vector<HostTensor> rows = worker->pullRows(step, std::vector<Lookup>{{0, ids}});
       worker->pushRows(step, std::vector<RowGradients>{{0, {ids}, {gradients}}});
     }
+    worker->pullRows(step, std::vector<Lookup>{{0, std::span(batches.front()).first(1)}});
   }
 
 private:
@@ -67,7 +73,7 @@ private:
   std::shared_ptr<StreamTransport> transport = openStreamTransport();
   std::unique_ptr<Server> server;
   std::unique_ptr<Worker> worker;
-  std::vector<int64_t> ids;
+  std::array<std::vector<int64_t>, kBatches> batches;
   HostTensor gradients;
   uint64_t step = 0;
 };

@@ -24,6 +24,16 @@ TEST(SpareMemory, GivesNoneThatIsTooSmallOrFarTooLarge) {
   EXPECT_NE(block, nullptr);
 }
 
+TEST(SpareMemory, HasLargeBlocksForSomewhatMore) {
+  constexpr size_t kLarge = 10'000'000;
+  EXPECT_GT(SpareMemory::roomFor(kLarge), kLarge);
+  EXPECT_LE(SpareMemory::roomFor(kLarge), kLarge + kLarge / 8);
+  EXPECT_EQ(SpareMemory::roomFor(SpareMemory::roomFor(kLarge)), SpareMemory::roomFor(kLarge));
+  SpareMemory spares(2);
+  Memory *block = spares.take(kLarge).get();
+  EXPECT_EQ(spares.take(kLarge + 1000).get(), block);
+}
+
 TEST(SpareMemory, KeepsFew) {
   size_t before = Memory::liveBytes();
   std::shared_ptr<Memory> last;

@@ -145,6 +145,39 @@ TEST(TableJob, OfOneWorkerIsTheSameWhereItIsWaitedFor) {
   cluster.wait();
 }
 
+/// Rows of 44 bytes, so that frames begin and end within rows.
+TEST(TableJob, HasBatchesOfManyFrames) {
+  constexpr int64_t kDim = 11, kIds = 70000;
+  constexpr size_t kBatch = 80000;
+  TableCluster cluster({.dim = kDim, .servers = 2, .workers = 1, .mode = Mode::half_async});
+  std::unique_ptr<Worker> worker = cluster.worker(0);
+  uint64_t step = worker->begin();
+  Ids ids(kBatch);
+  std::vector<float> gradients, expected;
+  std::vector<int64_t> count(kIds); // of each id in the batch
+  for (size_t i = 0; i < kBatch; ++i) {
+    ids[i] = int64_t(i) * 7919 % kIds;
+    ++count[size_t(ids[i])];
+    for (int64_t j = 0; j < kDim; ++j)
+      gradients.push_back(float((ids[i] + j) % 8));
+  }
+  HostTensor pushed = runtime::test::tensor(plan::ElementType::f32, {int64_t(kBatch), kDim}, gradients);
+  HostTensor first;
+  for (int round = 0; round < 3; ++round, ++step) {
+    expected.clear();
+    for (int64_t id : ids)
+      for (int64_t j = 0; j < kDim; ++j)
+        expected.push_back(100 - float(round * count[size_t(id)] * ((id + j) % 8)) / 2);
+    std::vector<HostTensor> rows = worker->pullRows(step, std::vector<Lookup>{{0, ids}});
+    ASSERT_EQ(elements<float>(rows[0]), expected) << "round " << round;
+    first = round == 0 ? rows[0] : first;
+    worker->pushRows(step, std::vector<RowGradients>{{0, {ids}, {pushed}}});
+  }
+  EXPECT_EQ(elements<float>(first), std::vector<float>(expected.size(), 100)) << "they stay as they came";
+  worker->finish(step);
+  cluster.wait();
+}
+
 TEST(TableJob, OfWorkersThatNobodyWaitsForComesToItsEnd) {
   TableCluster cluster({.dim = 2, .servers = 2, .workers = 3, .mode = Mode::async});
   std::vector<std::future<void>> runs;

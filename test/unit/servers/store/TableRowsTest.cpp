@@ -119,6 +119,41 @@ TEST(TableRows, AreFoundAmongMany) {
     EXPECT_EQ(element(rows, rows.find(id)), value);
   }
   EXPECT_EQ(rows.idsOf([](uint64_t) { return true; }), ids);
+  // The same by many at once, and others between them.
+  for (size_t begin = 0; begin < ids.size(); begin += TableRows::kAhead / 2) {
+    std::vector<int64_t> asked;
+    for (size_t i = begin; i < std::min(begin + TableRows::kAhead / 2, ids.size()); ++i)
+      asked.insert(asked.end(), {ids[i], int64_t(random() >> 1)});
+    std::vector<TableRows::Row> found(asked.size());
+    rows.find(asked, rows.layout().stride, found.data());
+    for (size_t i = 0; i < asked.size(); ++i)
+      EXPECT_EQ(found[i], rows.find(asked[i]));
+  }
+}
+
+/// Entries with few hashes, at the end of the table, too, so that many share one.
+TEST(RowIndex, FindsRowsThatShareHashes) {
+  RowIndex index;
+  std::map<RowIndex::Row, uint32_t> hashOf;
+  std::mt19937_64 random(2);
+  auto is = [](RowIndex::Row wanted) { return [wanted](RowIndex::Row row) { return row == wanted; }; };
+  for (RowIndex::Row row = 0; row < 20000; ++row) {
+    auto hash = uint32_t(random());
+    hash = random() % 4 == 0 ? UINT32_MAX - uint32_t(random() % 3) : hash;
+    index.insert(hash, row);
+    hashOf[row] = hash;
+    if (RowIndex::Row other = uint32_t(random() % (row + 1)); random() % 3 == 0 && hashOf.contains(other)) {
+      index.erase(hashOf[other], other);
+      EXPECT_EQ(index.find(hashOf[other], is(other)), RowIndex::kNone);
+      hashOf.erase(other);
+    }
+  }
+  EXPECT_EQ(index.size(), hashOf.size());
+  for (auto [row, hash] : hashOf)
+    EXPECT_EQ(index.find(hash, is(row)), row);
+  index.clear();
+  EXPECT_EQ(index.find(hashOf.begin()->second, is(hashOf.begin()->first)), RowIndex::kNone);
+  EXPECT_EQ(index.bytes(), 0u);
 }
 
 TEST(TableRows, AreAdmittedAfterSomeSightings) {

@@ -3,14 +3,17 @@
 #include "runtime/servers/store/BlockStore.h"
 
 #include "runtime/Error.h"
+#include "runtime/servers/store/LaneIds.h"
 #include "runtime/servers/store/Occurrences.h"
 #include "test/unit/servers/RowDescent.h"
 #include "test/unit/session/Tensors.h"
 
+#include <atomic>
 #include <cstring>
 #include <future>
 #include <gmock/gmock.h>
 #include <map>
+#include <numeric>
 
 namespace epl::runtime::servers::test {
 namespace {
@@ -43,10 +46,17 @@ struct Fixture {
 
   std::vector<float> gather(const std::vector<int64_t> &ids, bool create = true) {
     std::promise<std::vector<float>> done;
-    store->tables().gather(blocks.partOf(0, 0), ids, create,
-                           [&](const std::string &error, const HostTensor &rows) {
+    // What is there is taken at once: it stays.
+    std::vector<float> found;
+    store->tables().gather(blocks.partOf(0, 0), std::make_shared<const std::vector<int64_t>>(ids), create,
+                           [&](const std::string &error, const HostTensor &rows, uint64_t bytes) {
                              EXPECT_EQ(error, "");
-                             done.set_value(elements<float>(rows));
+                             EXPECT_GE(bytes, found.size() * sizeof(float));
+                             auto *values = reinterpret_cast<const float *>(rows.data);
+                             found.insert(found.end(), values + found.size(), values + bytes / sizeof(float));
+                             ++calls;
+                             if (bytes == rows.type.bytes())
+                               done.set_value(found);
                            });
     return done.get_future().get();
   }
@@ -54,6 +64,7 @@ struct Fixture {
   uint64_t rows() const { return store->tables().rows(blocks.partOf(0, 0)); }
 
   static constexpr int64_t kDim = 4;
+  std::atomic<int> calls = 0; // of who gathers
   std::shared_ptr<manifest::ManifestT> manifest;
   BlockTable blocks;
   ApplyPlans plans;
@@ -102,6 +113,53 @@ TEST(TableStore, UpdatesRowsOfSeveralWorkers) {
   }
 }
 
+/// Chunk after chunk, each of which is dealt out to the lanes: rows that are there, and new ones.
+TEST(TableStore, GathersManyRowsInParts) {
+  constexpr int64_t kCount = 50000; // more than three chunks
+  for (uint32_t threads : {1, 3}) {
+    Fixture fixture(threads);
+    Rows push;
+    for (int64_t id = 0; id < kCount; id += 2)
+      push[id] = std::vector<float>(4, float(id % 64));
+    EXPECT_EQ(fixture.update({push}), "");
+    std::vector<int64_t> ids;
+    std::vector<float> values;
+    for (int64_t i = 0; i < kCount; ++i) {
+      int64_t id = i * 7919 % kCount;
+      ids.push_back(id);
+      values.insert(values.end(), 4, id % 2 ? 100 : 100 - float(id % 64) / 2);
+    }
+    EXPECT_EQ(fixture.gather(ids), values);
+    EXPECT_EQ(fixture.calls.load(), 4);
+    EXPECT_EQ(fixture.rows(), uint64_t(kCount));
+  }
+}
+
+TEST(LaneIds, DealOutEachIdOnce) {
+  std::vector<int64_t> ids(1000);
+  std::iota(ids.begin(), ids.end(), 0);
+  size_t checked = 0;
+  LaneIds dealt(ids, 3, 300, [&](size_t begin, size_t end) {
+    EXPECT_EQ(begin, checked);
+    checked = end;
+  });
+  EXPECT_EQ(dealt.numChunks(), 4u);
+  std::vector<int> found(1000);
+  for (uint32_t lane = 0; lane < 3; ++lane) {
+    int64_t last = -1;
+    for (LaneCursor own(dealt, lane); own.next(); last = int64_t(own.position)) {
+      ++found[own.position];
+      EXPECT_EQ(laneOf(ids[own.position], 3), lane);
+      EXPECT_GT(int64_t(own.position), last);
+    }
+    EXPECT_GT(last, 900) << "no lane is idle";
+  }
+  EXPECT_EQ(found, std::vector<int>(1000, 1));
+  EXPECT_EQ(checked, 1000u);
+  LaneIds none({}, 3, 300, [](size_t, size_t) {});
+  EXPECT_FALSE(LaneCursor(none, 0).next());
+}
+
 TEST(TableStore, MakesRowsOnlyWhereItShall) {
   Fixture fixture(2);
   EXPECT_EQ(fixture.gather({3, 9}, /*create=*/false), std::vector<float>(8, 100));
@@ -137,8 +195,8 @@ TEST(TableStore, RefusesWhatIsNotItsOwn) {
   EXPECT_THROW(fixture.store->tables().rows(fixture.blocks.partOf(0, 1)), Error);
   std::promise<std::string> asked;
   fixture.store->tables().gather(
-      fixture.blocks.partOf(0, 0), {2, 3}, true,
-      [&](const std::string &error, const HostTensor &) { asked.set_value(error); });
+      fixture.blocks.partOf(0, 0), std::make_shared<const std::vector<int64_t>>(std::vector<int64_t>{2, 3}),
+      true, [&](const std::string &error, const HostTensor &, uint64_t) { asked.set_value(error); });
   EXPECT_EQ(asked.get_future().get(), "server 0 is asked for id 3 of table \"user\", which it has not");
 }
 
@@ -235,8 +293,7 @@ TEST(Occurrences, AreAddedInTheirOrder) {
   std::vector<const std::byte *> lookups;
   for (const auto &each : gradients)
     lookups.push_back(reinterpret_cast<const std::byte *>(each.data()));
-  std::vector<uint64_t> counts = {3, 2};
-  Occurrences occurrences(split, lookups, counts, 8);
+  Occurrences occurrences(split, lookups, 8);
   std::vector<float> sums(4);
   occurrences.sum(plan::ElementType::f32, 0, 2, reinterpret_cast<std::byte *>(sums.data()));
   EXPECT_EQ(sums, (std::vector<float>{2, 3, (1e8F + 3) - 1e8F, 13})) << "id 2 is at server 0, 7 at server 1";
