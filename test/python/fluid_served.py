@@ -109,7 +109,27 @@ def resume(folder: str, first: str, end: str) -> None:
     executor.close()
 
 
-def guide(folder: str, mode: str, optimizer: str = "Momentum", closes: str = "closes") -> None:
+def runner(executor: Any, program: Any, loss: Any, devices: int, *, old: bool) -> Any:
+    """Runs a trainer's program on devices; is called with a feed and what is fetched."""
+    if devices == 1:
+        return lambda feed, fetches: executor.run(program, feed=feed, fetch_list=fetches)
+    if old:
+        os.environ["CPU_NUM"] = str(devices)
+        parallel = fluid.ParallelExecutor(False, loss_name=loss.name, main_program=program)
+        return lambda feed, fetches: parallel.run(fetches, feed=feed)
+    places = [fluid.CPUPlace()] * devices
+    compiled = fluid.CompiledProgram(program).with_data_parallel(loss_name=loss.name, places=places)
+    return lambda feed, fetches: executor.run(compiled, feed=feed, fetch_list=fetches)
+
+
+def guide(
+    folder: str,
+    mode: str,
+    optimizer: str = "Momentum",
+    closes: str = "closes",
+    devices: str = "1",
+    kind: str = "",
+) -> None:
     """The guide: one script for servers and trainers."""
     loss = network(optimizer)
     test_program = fluid.default_main_program().clone(for_test=True)
@@ -117,19 +137,20 @@ def guide(folder: str, mode: str, optimizer: str = "Momentum", closes: str = "cl
     program, trainer = begin(mode, executor)
     test_programs = [test_program, program.clone(for_test=True)]  # of before, and of a trainer's program
     executor.run(fluid.default_startup_program())
+    run = runner(executor, program, loss, int(devices), old=kind == "old")
     losses, tested = [], []
     for step in range(STEPS):
         number = step if mode == "sync" else 0  # without sync only one batch has losses that tell something
-        (value,) = executor.run(program, feed=batch(number, trainer), fetch_list=[loss.name])
-        losses.append(value)
+        (value,) = run(batch(number, trainer), [loss.name])
+        losses.append(np.mean(value))
         if mode == "sync":  # another program with these parameters, between steps
             of_step = test_programs[step % 2]
             tested.append(executor.run(of_step, feed=batch(0, 0), fetch_list=[loss.name])[0])
     values = {}
     if mode == "sync":
-        (weight,) = executor.run(program, feed=batch(STEPS, trainer), fetch_list=["hidden_w"])
+        (weight,) = run(batch(STEPS, trainer), ["hidden_w"])
         values = variables(saved(loss))
-        np.testing.assert_array_equal(values["hidden_w"], weight)
+        np.testing.assert_array_equal(np.tile(values["hidden_w"], (int(devices), 1)), weight)
         if trainer == 0:
             fluid.io.save_persistables(executor, f"{folder}/saved", program)
     np.savez(Path(folder) / f"{trainer}.npz", losses=losses, tested=tested, **values)
@@ -150,7 +171,7 @@ def local(folder: str, trainers: str, optimizer: str) -> None:
     losses, tested = [], []
     for step in range(STEPS + 1):
         (value,) = executor.run(feed=joined(step, int(trainers)), fetch_list=[loss])
-        losses.append(value)
+        losses.append(np.mean(value))
         tested.append(executor.run(test_program, feed=batch(0, 0), fetch_list=[loss])[0])
     values = variables(saved(loss))
     np.savez(Path(folder) / "local.npz", losses=losses, tested=tested, **values)

@@ -11,8 +11,9 @@ import pytest
 import epl
 from epl.adapters.jax.padded_rows import Batch, Padded, Rows
 from epl.paddle import feeds
+from epl.paddle.device_values import Fetched, Local
 from epl.paddle.feeds import Split
-from epl.paddle.replicas import Fetched, Local, Replicas, Weight
+from epl.paddle.replicas import Replicas, Weight
 from epl.paddle.running import Run
 from paddle_modules import FOLDER, module
 from test_paddle_programs import NAMES, TRAINED, begin, check, read, trained

@@ -305,8 +305,12 @@ def test_threads_of_a_server_are_those_that_fluid_says() -> None:
     assert thread_options({}) == []
     send, get = "FLAGS_rpc_send_thread_num", "FLAGS_rpc_get_thread_num"
     assert thread_options({send: "3", get: "12"}) == ["--stream-threads", "12"]
-    with pytest.raises(epl.ConfigError, match=r'FLAGS_rpc_get_thread_num .* of 1 to 1024, found "0"'):
-        thread_options({get: "0"})
+    fetch, cores = "FLAGS_rpc_prefetch_thread_num", len(os.sched_getaffinity(0))
+    assert thread_options({fetch: "1"}) == ["--threads", "1"]
+    assert thread_options({get: "2", fetch: "1024"}) == ["--stream-threads", "2", "--threads", str(cores)]
+    for name in (get, fetch):
+        with pytest.raises(epl.ConfigError, match=rf'{name} .* of 1 to 1024, found "0"'):
+            thread_options({name: "0"})
 
 
 def test_a_script_becomes_a_server_where_the_environment_says_so(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from epl.errors import ArgumentError
-from epl.fluid import trainers
+from epl.fluid import served, trainers
 from epl.fluid.data_parallel import DataParallel, SharingError, check_loss
 from epl.fluid.places import CPUPlace, CUDAPlace, Place, cpu_places, cuda_places
 from epl.fluid.programs import imported
@@ -90,6 +90,11 @@ class CompiledProgram:
     ) -> list[Any]:
         """Runs it; arguments and errors as of `Executor.run`."""
         return self._made(place, scope).run(feed, fetch_list, return_numpy, return_merged)
+
+    @property
+    def is_served(self) -> bool:
+        """Whether parameter servers train the program."""
+        return served.is_trained(self._program)
 
     def owners(self) -> dict[str, int]:
         """The device that each parameter belongs to in Reduce mode, by name; empty before the first run."""

@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from epl.errors import ArgumentError, Error, UnsupportedError
-from epl.fluid import feeding, pservers, seeds, trainers
+from epl.errors import ArgumentError, Error
+from epl.fluid import feeding, seeds, served, trainers
 from epl.fluid.places import Place
 from epl.fluid.scope import Scope
 from epl.fluid.seeds import Seeds
 from epl.fluid.trainers import Call, Trainers
 from epl.paddle import feeds
+from epl.paddle.device_values import Fetched
 from epl.paddle.program import Program
-from epl.paddle.replicas import Fetched, Replicas, Weight
+from epl.paddle.replicas import Replicas, Weight
 from epl.paddle.strategies import (
     BuildStrategy,
     ExecutionStrategy,
@@ -46,7 +47,7 @@ class DataParallel:
     Raises:
       ArgumentError: for a loss that is no variable.
       ConfigError, ProcessError, RefusedError: if not all trainers come.
-      UnsupportedError: for a program that parameter servers train.
+      UnsupportedError: for tables that do not go with what the program does.
     """
 
     def __init__(
@@ -61,11 +62,6 @@ class DataParallel:
         weighs: str,
         joining: Call,
     ) -> None:
-        if pservers.noted(source) is not None:
-            raise UnsupportedError(
-                "a program that is transpiled for parameter servers runs on several devices of one trainer: "
-                "that is not supported yet, fluid.Executor runs it on one"
-            )
         with joining.checks("its loss_name"):
             if loss is not None and loss not in program.variables:
                 raise ArgumentError(f'loss_name is "{loss}", which is no variable of the program')
@@ -83,8 +79,9 @@ class DataParallel:
         with joining.checks("its numbers"):
             self._trainers = trainers.of(source, build)
             self._trainers.check_launch()
+            by_servers = served.found(program, source, scope)
         joining.agree()
-        self.config = _config(build, execution, self._trainers)
+        self.config = _config(build, execution, self._trainers, is_served=by_servers is not None)
         self._replicas = Replicas(
             program,
             len(places) * self._trainers.count,
@@ -94,8 +91,11 @@ class DataParallel:
             syncs=build.sync_batch_norm,
             groups=self._trainers.groups,
             config=self.config,
+            strategy=by_servers.strategy if by_servers else None,
+            tables=by_servers.tables if by_servers else None,
         )
-        self._seeds = Seeds(self._trainers.first(seeds.begin(source), "the seed of a program"))
+        begin = by_servers.seed if by_servers else seeds.begin(source)
+        self._seeds = Seeds(self._trainers.first(begin, "the seed of a program"))
         self._begin()
         self._drop_after = execution.num_iteration_per_drop_scope
         self._since_drop = 0
@@ -167,6 +167,7 @@ class DataParallel:
         count = len(self.places)
         with call.checks("its feed"):
             variables, given = self._given(feed)
+            self._replicas.check_fed(variables)
             values = self.scope.values
             self._replicas.check_variables({**values, **variables} if variables else values)
             call.variables = {name: variables[name] for name in variables if self._replicas.is_shared(name)}
@@ -254,8 +255,11 @@ class DataParallel:
         return np.ascontiguousarray(rows[0])
 
 
-def _config(build: BuildStrategy, execution: ExecutionStrategy, found: Trainers) -> dict[str, Any]:
-    """What strategies, and who trains, say as settings of EPL."""
+def _config(
+    build: BuildStrategy, execution: ExecutionStrategy, found: Trainers, *, is_served: bool
+) -> dict[str, Any]:
+    """What strategies, and who trains, say as settings of EPL; servers update, so no device owns states."""
+    owns = build.reduce_strategy is ReduceStrategy.Reduce and not is_served
     in_order = build.enable_sequential_execution or build.sync_batch_norm or execution.num_threads == 1
     return {
         "cluster.num_threads": execution.num_threads,
@@ -263,7 +267,7 @@ def _config(build: BuildStrategy, execution: ExecutionStrategy, found: Trainers)
         "communication.fuse": build.fuse_all_reduce_ops is not False,
         "communication.fuse_broadcasts": build.fuse_broadcast_ops is not False,
         "communication.num_communicators": found.communicators,
-        "zero.owner": "parameter" if build.reduce_strategy is ReduceStrategy.Reduce else "",
+        "zero.owner": "parameter" if owns else "",
     }
 
 

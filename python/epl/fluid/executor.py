@@ -6,10 +6,8 @@ import weakref
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
-from epl.errors import ArgumentError, UnsupportedError
-from epl.fluid import feeding, pservers, seeds, trainers
+from epl.errors import ArgumentError
+from epl.fluid import feeding, pservers, seeds, served, trainers
 from epl.fluid.compiler import CompiledProgram
 from epl.fluid.installed import load
 from epl.fluid.places import CPUPlace, CUDAPlace, Place, local_devices
@@ -20,11 +18,10 @@ from epl.fluid.seeds import Seeds
 from epl.fluid.trainers import Call, Trainers
 from epl.paddle import feeds
 from epl.paddle.program import Program
-from epl.paddle.replicas import Fetched, Replicas, Weight
+from epl.paddle.replicas import Replicas, Weight
 from epl.servers.connection import disconnect
 from epl.servers.roles import Role
 from epl.servers.serving import serve
-from epl.servers.strategy import AssignedServers
 
 
 class Executor:
@@ -42,6 +39,7 @@ class Executor:
             raise ArgumentError(f"place must be a CPUPlace or a CUDAPlace, found {type(place).__name__}")
         self.place = place or CPUPlace()
         self._made: weakref.WeakKeyDictionary[Program, _Made] = weakref.WeakKeyDictionary()
+        self._has_served = False  # a CompiledProgram
         self._is_closed = False
 
     def run(
@@ -90,21 +88,18 @@ class Executor:
             case ServerStartup():
                 return []
         if isinstance(program, CompiledProgram):
+            self._has_served |= program.is_served
             return program.run(self.place, feed, fetch_list, scope, return_numpy, return_merged)
         read = imported(program)
-        made = self._made.get(read) or self._made.setdefault(read, _make(read, program))
+        made = self._made.get(read) or self._made.setdefault(read, _make(read, program, scope))
         call = Call(made.trainers)
         with call.checks("its fetch_list"):
-            names = feeding.names_of(fetch_list)
+            call.fetches = names = feeding.names_of(fetch_list)
             made.replicas.check_fetches(names)
-            # Servers hold these: they are fetched from there, behind the step.
-            held = [name for name in names if made.is_served and name in read.parameters]
-            call.fetches = [name for name in names if name not in held]
         scope.declare(read.variables)
         fed = _fed(made, {} if feed is None else feed, scope, call)
         values = made.replicas.run(scope.values, fed, call.fetches, made.seeds.next())
         fetched = dict(zip(call.fetches, values, strict=True))
-        fetched |= {name: Fetched(np.asarray(scope.values[name])[None]) for name in held}
         found = [feeding.of_devices(name, fetched[name], read)[0] for name in names]
         if return_numpy:
             return list(found)
@@ -116,7 +111,7 @@ class Executor:
         Raises:
           ProcessError: if a server is lost before it has all gradients.
         """
-        trains = any(made.is_served for made in self._made.values())
+        trains = self._has_served or any(made.replicas.is_served for made in self._made.values())
         self._is_closed = True
         self._made.clear()
         if trains:
@@ -130,15 +125,13 @@ class _Made:
     replicas: Replicas
     trainers: Trainers
     seeds: Seeds
-    is_served: bool = False  # by parameter servers
 
 
-def _make(read: Program, program: Any) -> _Made:
+def _make(read: Program, program: Any, scope: Scope) -> _Made:
     """What runs a program: alone, or with other trainers if it has ops that exchange values."""
-    if isinstance(strategy := pservers.noted(program), AssignedServers):
-        begin = seeds.begin(program) + (strategy.role.number if strategy.role else 0)
-        served = Replicas(read, 1, weight=Weight.ONE, strategy=strategy)
-        return _Made(served, Trainers(), Seeds(begin), is_served=True)
+    if (found := served.found(read, program, scope)) is not None:
+        replicas = Replicas(read, 1, weight=Weight.ONE, strategy=found.strategy, tables=found.tables)
+        return _Made(replicas, Trainers(), Seeds(found.seed))
     of_all = trainers.noted(program) if any(op.kind.startswith("c_") for op in read.ops) else Trainers()
     trainers.meet(1 if of_all.count > 1 else local_devices())
     joining = trainers.joining(of_all)
@@ -155,11 +148,7 @@ def _fed(made: _Made, feed: Any, scope: Scope, call: Call) -> feeds.Fed:
     with call.checks("its feed"):
         given = feeding.arrays(program, feed)
         variables = {name: value for name, value in given.items() if name in program.parameters}
-        if variables and made.is_served:
-            raise UnsupportedError(
-                f'"{next(iter(variables))}" in feed is a persistable variable, which parameter servers hold: '
-                "trainers cannot set it"
-            )
+        replicas.check_fed(variables)
         part = {name: value for name, value in given.items() if name not in program.parameters}
         values = scope.values
         replicas.check_variables({**values, **variables} if variables else values)

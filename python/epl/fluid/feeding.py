@@ -14,9 +14,9 @@ import numpy as np
 from epl.errors import ArgumentError, ConfigError, Error
 from epl.fluid.scope import Tensor
 from epl.paddle.description import Variable
+from epl.paddle.device_values import Fetched
 from epl.paddle.feeds import Split
 from epl.paddle.program import Program
-from epl.paddle.replicas import Fetched
 from epl.values import did_you_mean
 
 

@@ -7,7 +7,8 @@
     save                                  | `.pdparams`, `.pdopt` and `.pdmodel` beside each other
 
 Of several devices the first one's statistics are written. Executors make no difference: their place is taken
-for what it was, since values are in the scope.
+for what it was, since values are in the scope. Tables of rows, which parameter servers have, are not: servers
+write these beside the folder's files (table_files.py).
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ import numpy as np
 
 from epl.errors import ArgumentError, Error
 from epl.files import write_file
+from epl.fluid import table_files, tables
 from epl.fluid.installed import load as _paddle
 from epl.fluid.loader import DataLoader, GeneratorLoader
 from epl.fluid.scope import global_scope
@@ -68,6 +70,9 @@ def save_vars(
 ) -> None:
     """Writes variables of the global scope.
 
+    Distributed embeddings parameter servers write, when trainer 0 calls this: server i to the folder
+    `<dirname>/<name>_<i>`, with what their optimizer keeps of rows, once all runs so far are applied.
+
     Args:
       executor: makes no difference.
       dirname: the folder.
@@ -79,9 +84,14 @@ def save_vars(
     Raises:
       ArgumentError: for a variable that has no value.
       Error: if a file cannot be written.
+      ProcessError: if a server cannot write rows, or is lost.
     """
     del executor
-    values = {name: _value(name) for name in _names(main_program, vars, predicate)}
+    names = _names(main_program, vars, predicate)
+    own, of_rows = tables.among(names, global_scope().values)
+    values = {name: _value(name) for name in names if name not in of_rows}
+    for table in own:
+        table_files.save(table, dirname)
     if filename is None:
         parameters.write_folder(dirname, values)
         return
@@ -114,13 +124,21 @@ def load_vars(
 ) -> None:
     """Reads variables into the global scope; arguments as of `save_vars`.
 
+    Servers read distributed embeddings, as many of them as there are; before the first run of a trainer's
+    program, in that run. All trainers call this alike, behind the startup program.
+
     Raises:
       Error: for files that are missing or damaged, and for values of another shape or dtype.
+      ProcessError: for files of a table that do not fit it.
     """
     del executor
-    names = sorted(_names(main_program, vars, predicate))
+    every = sorted(_names(main_program, vars, predicate))
+    own, of_rows = tables.among(every, global_scope().values)
+    names = [name for name in every if name not in of_rows]
     path = Path(os.fspath(dirname))
     _set(parameters.read_variables(path if filename is None else path / filename, names, names), main_program)
+    for table in own:
+        table_files.load(table, path)
 
 
 def load_params(
@@ -287,6 +305,11 @@ def _names(
 
 
 def _value(name: str) -> np.ndarray[Any, Any]:
+    if tables.among([name], global_scope().values)[1]:
+        raise ArgumentError(
+            f'"{name}" is of a table, which parameter servers have by rows: fluid.io.save_persistables has '
+            "them write it"
+        )
     return global_scope().var(name).get_tensor().numpy()
 
 

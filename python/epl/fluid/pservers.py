@@ -26,8 +26,9 @@ from typing import Any
 import numpy as np
 
 from epl import runtime
-from epl.errors import ArgumentError, ConfigError, ProcessError, UnsupportedError
+from epl.errors import ArgumentError, ConfigError, ProcessError
 from epl.fluid.dispatchers import Block, dispatch, dispatcher_class
+from epl.fluid.tables import ServedTables
 from epl.fluid.transpiler_config import DistributeTranspilerConfig
 from epl.paddle.description import OPTIMIZE, Op
 from epl.paddle.program import Program
@@ -80,21 +81,27 @@ class Placement:
       program: which trains.
       seed: of the order of parameters that are not cut, as in Fluid.
       servers: their addresses.
+      tables: those of the program, of which each server has rows.
 
     Raises:
       ArgumentError: for a program that updates no parameter, and as of `dispatch`.
-      UnsupportedError: for tables that are distributed by rows.
     """
 
     def __init__(
-        self, config: DistributeTranspilerConfig, program: Program, seed: int, servers: Sequence[str]
+        self,
+        config: DistributeTranspilerConfig,
+        program: Program,
+        seed: int,
+        servers: Sequence[str],
+        tables: ServedTables,
     ) -> None:
         self._program = program
         self._config = config
         self._servers = servers
-        _check_tables(program)
-        ops = list(_updates(program))
-        if not ops:
+        self._rows = list(tables.shapes(len(servers)))
+        looked_up = {table.name for table in tables.of.tables}
+        ops = [op for op in _updates(program) if looked_up.isdisjoint(op.inputs["Param"])]
+        if not ops and not looked_up:
             raise ArgumentError(
                 "the program updates no parameter: call minimize of an optimizer before transpile"
             )
@@ -130,12 +137,19 @@ class Placement:
         ]
 
     def describe(self) -> list[str]:
-        """A line for each block: its name, shape and server."""
-        return [f"{block.name} {list(block.shape)} on {self._servers[block.server]}" for block in self.blocks]
+        """A line for each block, and for each server's part of a table: name, shape, and where it is."""
+        blocks = [
+            f"{block.name} {list(block.shape)} on {self._servers[block.server]}" for block in self.blocks
+        ]
+        return blocks + [
+            f"{name} {shape} on {server}" for name, shape, _ in self._rows for server in self._servers
+        ]
 
     def fill(self, program: Any, server: int) -> None:
         """Gives a program of Paddle the variables that a server has, by Fluid's names."""
         own = program.global_block()
+        for name, shape, dtype in self._rows:
+            self._add(own, name, shape, dtype)
         for block in self.blocks:
             if block.server != server:
                 continue
@@ -162,15 +176,6 @@ def _updates(program: Program) -> Iterator[Op]:
         if op.role & OPTIMIZE and parameter and _GRADIENT in op.inputs and parameter not in seen:
             seen.add(parameter)
             yield op
-
-
-def _check_tables(program: Program) -> None:
-    for op in program.ops:
-        if op.kind in ("lookup_table", "lookup_table_v2") and op.attributes.get("is_distributed"):
-            raise UnsupportedError(
-                f'{op} has a table "{op.inputs["W"][0]}" with is_distributed=True, whose rows servers would '
-                "deal out: that is not supported yet; without is_distributed the table is a parameter"
-            )
 
 
 def strategy_of(

@@ -10,7 +10,7 @@ import numpy as np
 
 from epl.errors import ArgumentError
 from epl.paddle.description import Variable
-from epl.paddle.replicas import Local
+from epl.paddle.device_values import Local
 
 
 class Tensor:

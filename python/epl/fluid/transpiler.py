@@ -8,6 +8,7 @@ from typing import Any
 
 from epl.errors import ArgumentError
 from epl.fluid import pservers as servers
+from epl.fluid import tables
 from epl.fluid import trainers as known
 from epl.fluid.dispatchers import HashName, PSDispatcher, RoundRobin
 from epl.fluid.installed import load
@@ -103,14 +104,14 @@ class DistributeTranspiler:
         startup = static.default_startup_program() if startup_program is None else startup_program
         if mode == "pserver":
             role = servers.role_of_trainer(trainer_id, pservers, trainers)
-            self._serve(role, program, sync_mode, current_endpoint)
+            self._serve(role, program, startup, sync_mode, current_endpoint)
         else:
             self._connect(trainer_id, program, startup, trainers, current_endpoint)
 
-    def _serve(self, role: Role, program: Any, sync_mode: bool, current: str) -> None:
+    def _serve(self, role: Role, program: Any, startup: Any, sync_mode: bool, current: str) -> None:
         """Makes the program that of a worker of servers."""
-        self.config.server_mode(sync_mode)
-        placement = Placement(self.config, imported(program), program.random_seed, role.servers)
+        found = tables.read(program, startup, self.config.server_mode(sync_mode))
+        placement = Placement(self.config, imported(program), program.random_seed, role.servers, found)
         strategy = servers.strategy_of(self.config, sync_mode, placement, role)
         group.stay_alone()
         if self.config.print_log:
@@ -119,8 +120,9 @@ class DistributeTranspiler:
         program._is_chief = role.number == 0
         program._endpoints = list(role.servers)
         program._ps_endpoint = current
-        program._distributed_lookup_table = None
+        program._distributed_lookup_table = found.of.tables[0].name if found.of.tables else None
         servers.note(program, strategy)
+        tables.note(program, startup, found, strategy)
         assign(role)
         self._served = _Served(program, placement, role, strategy.mode)
 

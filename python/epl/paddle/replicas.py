@@ -14,13 +14,11 @@ device. Persistable variables are the step's state, and stay on the devices betw
 
 from __future__ import annotations
 
-import ast
 import enum
 import functools
 import itertools
-import re
-from collections.abc import Mapping, MutableMapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Collection, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 import jax
@@ -28,13 +26,15 @@ import jax.numpy as jnp
 import numpy as np
 
 from epl.adapters.jax.padded_rows import Batch, Padded, Rows
-from epl.array import Array
 from epl.config import Config
-from epl.errors import ArgumentError, Error
+from epl.errors import ArgumentError, Error, UnsupportedError
 from epl.paddle.description import OPTIMIZE, SCHEDULE
+from epl.paddle.device_values import Fetched, Local, of_devices, one_of
 from epl.paddle.feeds import Fed, Layout
+from epl.paddle.leaves import leaf, with_leaves
 from epl.paddle.owners import deal_out
 from epl.paddle.program import Program
+from epl.paddle.row_updates import GivenTables, RowsOfRun
 from epl.paddle.running import Device, Run
 from epl.parallelize import parallelize
 from epl.processes.parts import from_local
@@ -43,7 +43,6 @@ from epl.servers.strategy import ParameterServer
 from epl.values import did_you_mean
 
 _AXIS = "device"
-_BLOCK_OF_LEAF = re.compile(r"shared\[(.*)\]((?:\.block[0-9]+)?)", re.DOTALL)
 
 
 class Weight(enum.Enum):
@@ -57,33 +56,6 @@ class Weight(enum.Enum):
     ROWS = "rows"
     ONE = "one"
     FED = "fed"
-
-
-@dataclass
-class Local:
-    """A persistable variable of which each device has a value of its own, along dimension 0."""
-
-    values: Any
-
-    @property
-    def first(self) -> Any:
-        """That of the first device of this process, which is the one that is saved."""
-        return _of_devices(self.values, None)[0]
-
-
-@dataclass(frozen=True)
-class Fetched:
-    """A fetched variable: its value on each device that had a part, by device.
-
-    parts: along dimension 0 of one array, or a list if the devices had parts of several lengths.
-    """
-
-    parts: np.ndarray[Any, Any] | list[np.ndarray[Any, Any]]
-
-    @property
-    def values(self) -> list[np.ndarray[Any, Any]]:
-        """The values, one by one."""
-        return list(self.parts)
 
 
 @dataclass
@@ -104,6 +76,7 @@ class Replicas:
       groups: of neighbouring devices: gradients are summed within each, and then these sums.
       config: settings of EPL for the step.
       strategy: if servers hold the parameters; its `dispatch`, if a function, is given names of variables.
+      tables: embeddings that they have as tables, which a program that trains updates, and another one reads.
     """
 
     def __init__(
@@ -118,9 +91,12 @@ class Replicas:
         groups: int = 1,
         config: Config | dict[str, Any] | None = None,
         strategy: ParameterServer | None = None,
+        tables: GivenTables | None = None,
     ) -> None:
         self.program = program
-        self._strategy = None if strategy is None else _of_leaves(strategy)
+        self._tables = tables or GivenTables.none(program)
+        self._evaluates = strategy is not None and not program.trains
+        self._strategy = None if strategy is None else with_leaves(strategy)
         self.count = count
         self._here = here or range(count)
         self._weight = weight
@@ -129,17 +105,20 @@ class Replicas:
         self._groups = groups
         self._config = config
         self._exchanges = any(op.kind.startswith("c_") for op in program.ops)
-        self._own = frozenset() if count == 1 else self._find_own()
+        self._own = frozenset() if count == 1 or self._evaluates else self._find_own()
+        needed = self._tables.needed
+        self._needed = [name for name in program.parameters if name in needed]
         # Names of what the leaves of a step's arguments and results are, in JAX's order of dicts.
-        self._shared_names = sorted(program.parameters.keys() - self._own)
+        self._shared_names = sorted(needed - self._own)
         self._own_names = sorted(self._own)
-        self._made_names = sorted(set(program.updated) - program.parameters.keys())
+        states = frozenset() if self._evaluates else program.parameters.keys()
+        self._made_names = sorted(set(program.updated) - states - self._tables.hidden)
         self._trees: dict[tuple[str, ...], Any] = {}  # of the arguments, by names of feeds
         self._steps: dict[tuple[tuple[str, ...], Layout], _Step] = {}
 
     def check_variables(self, variables: Mapping[str, Any]) -> None:
-        """Whether all persistable variables have values; arguments and errors as of `run`."""
-        for name in self.program.parameters:
+        """Whether all persistable variables that it has have values; arguments and errors as of `run`."""
+        for name in self._needed:
             if variables.get(name) is None:
                 raise ArgumentError(f'variable "{name}" has no value: run the startup program first')
 
@@ -148,12 +127,30 @@ class Replicas:
         for name in fetches:
             if name not in self._names:
                 raise ArgumentError(f'no variable "{name}" to fetch{did_you_mean(name, sorted(self._names))}')
+            if name in self._tables.hidden:
+                raise ArgumentError(
+                    f'"{name}" in fetch_list is of a table, which parameter servers have by rows: fetch what '
+                    "is looked up"
+                )
 
     @functools.cached_property
     def _names(self) -> frozenset[str]:
         """The variables of the program."""
         made = itertools.chain(*(op.writes for op in self.program.ops))
         return frozenset((*self.program.variables, *made))
+
+    def check_fed(self, variables: Collection[str]) -> None:
+        """Raises UnsupportedError if persistable variables are fed that servers hold."""
+        if variables and self.is_served:
+            raise UnsupportedError(
+                f'"{next(iter(variables))}" in feed is a persistable variable, which parameter servers hold: '
+                "trainers cannot set it"
+            )
+
+    @property
+    def is_served(self) -> bool:
+        """Whether servers hold the parameters, which the program trains."""
+        return self._strategy is not None and not self._evaluates
 
     def is_shared(self, name: str) -> bool:
         """Whether devices have one value of a persistable variable, and not each its own."""
@@ -173,9 +170,17 @@ class Replicas:
 
         Raises:
           ArgumentError: for a variable that has no value, and for fetches of no variable.
-          UnsupportedError: as of `Run.do`.
+          UnsupportedError: as of `Run.do`, and for parts of different lengths of a program with tables.
         """
-        key = (tuple(fetches), fed.layout)
+        if fed.layout.rows and self._tables.of.tables:
+            raise UnsupportedError(
+                f'table "{self._tables.of.tables[0].name}" is looked up on devices with parts of different '
+                "lengths: feed parts of one length"
+            )
+        # Servers have these: they are fetched from there, behind the step.
+        held = {name for name in fetches if self.is_served and name in self._shared_names}
+        wanted = [name for name in fetches if name not in held]
+        key = (tuple(wanted), fed.layout)
         step = self._steps.get(key) or self._steps.setdefault(key, self._step(*key))
         names = tuple(sorted(fed.values))
         tree = self._trees.get(names) or self._trees.setdefault(names, self._tree(names))
@@ -185,31 +190,37 @@ class Replicas:
         if len(self._here) < self.count:
             feed = self._parts(step, tree, leaves, feed, fed)
         results = iter(step.run.call_leaves(tree, leaves + feed))
-        for name in self._shared_names:
+        for name in () if self._evaluates else self._shared_names:
             value = next(results)
             if name not in kept:
                 variables[name] = value
         for name in self._own_names:
             variables[name] = Local(next(results))
         for name in self._made_names:
-            variables[name] = self._made(next(results))
+            value = self._made(next(results))
+            if not (self._evaluates and isinstance(variables.get(name), Local)):
+                variables[name] = value
         rows = step.rows[_shapes(fed.values)] if fed.layout.rows else {}
-        return [
-            Fetched(self._cut(_of_devices(value, self._here), rows.get(name), fed))
-            for name, value in zip(fetches, results, strict=True)
-        ]
+        found = {
+            name: Fetched(self._cut(of_devices(value, self._here), rows.get(name), fed))
+            for name, value in zip(wanted, results, strict=True)
+        }
+        found |= {
+            name: Fetched(np.repeat(np.asarray(variables[name])[None], len(self._here), 0)) for name in held
+        }
+        return [found[name] for name in fetches]
 
     def _tree(self, feeds: Sequence[str]) -> Any:
         """The structure of a step's arguments."""
         names = self._shared_names, self._own_names, feeds
         shared, own, feed = (dict.fromkeys(each, 0) for each in names)
-        return jax.tree.structure((shared, own, 0, 0, feed))
+        return jax.tree.structure((shared, own, dict(self._tables.tables), 0, 0, feed))
 
     def _state(self, variables: MutableMapping[str, Any]) -> list[Any]:
         """The values of the persistable variables that the program reads, as arguments of a step."""
         self.check_variables(variables)
-        shared = [_shared(variables[name]) for name in self._shared_names]
-        if self._strategy is None:
+        shared = [one_of(variables[name]) for name in self._shared_names]
+        if self._strategy is None or self._evaluates:
             shared = [np.asarray(value) if is_served(value) else value for value in shared]
         return shared + [self._local(variables[name]) for name in self._own_names]
 
@@ -232,7 +243,7 @@ class Replicas:
         """A persistable variable that the program makes: equal on all devices, unless it exchanges itself."""
         if self.count > 1 and self._exchanges:
             return Local(value)
-        made = _of_devices(value, self._here)[0, ...]
+        made = of_devices(value, self._here)[0, ...]
         made.flags.writeable = False  # a run replaces values of scopes, nobody writes them
         return made
 
@@ -267,7 +278,7 @@ class Replicas:
         """Which device each persistable variable belongs to that has an owner (`zero.owner`), by name."""
         compiled = self._newest()
         found = compiled.owners if compiled else {}
-        return {name: found[_leaf(name)] for name in self.program.parameters if _leaf(name) in found}
+        return {name: found[leaf(name)] for name in self.program.parameters if leaf(name) in found}
 
     def _newest(self) -> Any:
         """The plan of the step that was made last; None if there is none yet."""
@@ -278,7 +289,7 @@ class Replicas:
     def _local(self, value: Any) -> Any:
         if isinstance(value, Local) and len(value.values) == self.count:
             return value.values
-        return np.repeat(np.asarray(_shared(value))[None], self.count, 0)
+        return np.repeat(np.asarray(one_of(value))[None], self.count, 0)
 
     def _cut(
         self, value: np.ndarray[Any, Any], rows: Rows | None, fed: Fed
@@ -299,32 +310,35 @@ class Replicas:
     def _step(self, fetches: tuple[str, ...], layout: Layout) -> _Step:
         self.check_fetches(fetches)
 
-        def one_device(shared: Any, own: Any, seed: Any, counts: Any, feed: Any) -> Any:
+        def one_device(shared: Any, own: Any, tables: Any, seed: Any, counts: Any, feed: Any) -> Any:
             # A part has a dimension 0 of one element, the device.
             given = {name: value[0] for name, value in feed.items()}
             run = self._began({**shared, **own, **given}, seed, counts[0], layout)
+            looked_up = RowsOfRun(self._tables.of, tables)
             for number, op in enumerate(self.program.ops):
-                run.do(number, op)
+                if not looked_up.do(run, number, op):
+                    run.do(number, op)
             step.rows[_shapes(feed)] = {
                 name: run.rows[name] for name in fetches if run.rows and name in run.rows
             }
-            made = {
-                name: run.values[name] for name in self.program.updated if name not in self.program.parameters
-            }
+            made = {name: run.values[name] for name in self._made_names}
             values = [self._fetched(run, name, counts[0]) for name in fetches]
             if self.count == 1:  # as results of one of several devices are stacked
                 made, values = jax.tree.map(lambda value: value[None], (made, values))
-            return *({name: run.values[name] for name in kept} for kept in (shared, own)), made, values
+            if self._evaluates:
+                return made, values
+            states = ({name: run.values[name] for name in kept} for kept in (shared, own))
+            return *states, looked_up.updated(), made, values
 
         step = _Step(None)
         among: dict[str, Any] = {}
         if self.count > 1:
             dealt = deal_out(self.program, self.count).items()
-            owners = {_leaf(name): owner for name, owner in dealt if name not in self._own}
+            owners = {leaf(name): owner for name, owner in dealt if name not in self._own}
             among = {"per_device": (_AXIS, self._groups), "local": "own", "owners": owners}
         step.run = parallelize(
             one_device,
-            state=("shared", "own"),
+            state=() if self._evaluates else ("shared", "own", "tables"),
             batch=("counts", "feed"),
             devices=self.count,
             config=self._config,
@@ -357,37 +371,6 @@ class Replicas:
         if name == self._loss and self._weight is Weight.ROWS:
             return jax.lax.psum(value * self._share(counts), _AXIS)
         return jnp.asarray(value)
-
-
-def _of_devices(value: Any, here: range | None) -> np.ndarray[Any, Any]:
-    """The rows of an array that are of devices of this process; `here`: their numbers, None for all."""
-    if isinstance(value, Array) and not value.is_whole_everywhere:
-        shards = {shard.index[0].start or 0: np.asarray(shard.data) for shard in value.addressable_shards}
-        return np.concatenate([shards[begin] for begin in sorted(shards)])
-    whole = np.asarray(value)
-    return whole if here is None else whole[here.start : here.stop]
-
-
-def _of_leaves(strategy: ParameterServer) -> ParameterServer:
-    """A strategy whose dispatch, if a function of names of variables, is one of what steps call them."""
-    dispatch = strategy.dispatch
-    if not callable(dispatch):
-        return strategy
-
-    def of_leaves(names: Sequence[str]) -> Sequence[int]:
-        found = [_BLOCK_OF_LEAF.fullmatch(name) for name in names]
-        return dispatch([f"{ast.literal_eval(each[1])}{each[2]}" for each in found if each])
-
-    return replace(strategy, dispatch=of_leaves)
-
-
-def _leaf(name: str) -> str:
-    """What a step calls a variable of which all devices have one value."""
-    return f"shared[{name!r}]"
-
-
-def _shared(value: Any) -> Any:
-    return value.first if isinstance(value, Local) else value
 
 
 def _shapes(feed: Any) -> tuple[tuple[str, tuple[int, ...]], ...]:

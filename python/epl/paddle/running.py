@@ -101,12 +101,7 @@ class Run:
             standing_at(op.place, functools.partial(self._compute, number, op))
         if self.device is not None and self.device.sums:
             for name in op.gradients:
-                self.values[name] = standing_at(op.place, functools.partial(self._sum, op, name))
-
-    def _sum(self, op: Op, name: str) -> Any:
-        assert self.device is not None
-        with _named(op):
-            return self.device.sum_gradient(self.values[name])
+                self.values[name] = at_op(op, functools.partial(self.device.sum_gradient, self.values[name]))
 
     def _begin_backward(self, op: Op, device: Device) -> None:
         (name,) = op.outputs["Out"]
@@ -195,6 +190,16 @@ class Run:
                     self.rows.pop(name, None)
                 else:
                     self.rows[name] = known
+
+
+def at_op(op: Op, action: Callable[[], Any]) -> Any:
+    """What an action gives, which is traced as what an op does: at its place, under its name."""
+
+    def named() -> Any:
+        with _named(op):
+            return action()
+
+    return standing_at(op.place, named)
 
 
 def _named(op: Op) -> contextlib.AbstractContextManager[Any]:

@@ -58,8 +58,8 @@ def updates_of(table: TableSpec, level: str) -> Updates:
     kept = [jax.ShapeDtypeStruct((ROWS, *slot.first.shape), slot.first.dtype) for slot in slots]
 
     def one(row: Any, gradient: Any, *state: Any) -> list[Any]:
-        moved, new = table.optimizer.update(gradient, tree.unflatten(state), row)
-        return [jnp.asarray(row + moved, row.dtype), *_flattened(table, tree, new)]
+        found, new = _updated(table.optimizer, gradient, tree.unflatten(state), row)
+        return [jnp.asarray(found, row.dtype), *_flattened(table, tree, new)]
 
     def update(rows: Any, *rest: Any) -> list[Any]:
         *state, gradient = rest
@@ -84,8 +84,17 @@ def updates_of(table: TableSpec, level: str) -> Updates:
     return Updates(tuple(slots), plan_bytes(program.text, server_options(level), name))
 
 
+def _updated(optimizer: Any, gradient: Any, state: Any, row: Any) -> tuple[Any, Any]:
+    """The row behind an update; one that makes that, and no difference, keeps all of its bits."""
+    if (updated := getattr(optimizer, "updated", None)) is not None:
+        found: tuple[Any, Any] = updated(gradient, state, row)
+        return found
+    moved, new = optimizer.update(gradient, state, row)
+    return row + moved, new
+
+
 def _place(optimizer: Any) -> Place:
-    return definition(optimizer.update)
+    return getattr(optimizer, "place", None) or definition(optimizer.update)
 
 
 def _slots(table: TableSpec) -> tuple[list[Slot], Any]:

@@ -67,7 +67,7 @@ class IdsOfCalls:
         """The ids of each lookup.
 
         Raises:
-          ArgumentError: for an id below 0 that is not the table's padding, and one beyond 2^63 - 1.
+          ArgumentError: for an id below 0 or beyond the table's last one that is not its padding.
         """
         found = {
             i: _as_ids(leaves[lookup.ids.argument], lookup)
@@ -167,16 +167,18 @@ def _as_wide(array: np.ndarray[Any, Any], what: str) -> Ids:
 
 
 def _check(ids: Ids, lookup: Lookup) -> None:
-    if not ids.size or ids.min() >= 0:
+    table = lookup.table
+    if not ids.size or (ids.min() >= 0 and (table.rows is None or ids.max() < table.rows)):
         return
-    padding = lookup.table.padding
-    wrong = np.argwhere((ids < 0) & (ids != padding) if padding is not None else ids < 0)
+    is_wrong = ids < 0 if table.rows is None else (ids < 0) | (ids >= table.rows)
+    wrong = np.argwhere(is_wrong if table.padding is None else is_wrong & (ids != table.padding))
     if not len(wrong):
         return
     position = tuple(map(int, wrong[0]))
     place = f"{lookup.place}: " if lookup.place else ""
-    more = "" if padding is None else f", or {padding}, its padding"
+    most = "2^63 - 1" if table.rows is None else f"{table.rows - 1}"
+    more = "" if table.padding is None else f", or {table.padding}, its padding"
     raise ArgumentError(
-        f'{place}table "{lookup.table.name}" is looked up by id {ids[position]} at {list(position)}, '
-        f"expected ids of 0 to 2^63 - 1{more}"
+        f'{place}table "{table.name}" is looked up by id {ids[position]} at {list(position)}, '
+        f"expected ids of 0 to {most}{more}"
     )

@@ -23,6 +23,7 @@ class TableSpec:
     padding: int | None
     seed: int
     admit: int
+    rows: int | None = None
 
     def __repr__(self) -> str:
         return f'"{self.name}", dim={self.dim}'

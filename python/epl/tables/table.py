@@ -50,9 +50,9 @@ class _Structure(NamedTuple):
 class Table:
     """Rows by id that parameter servers hold: an embedding that may be larger than a device, or a machine.
 
-    Ids are integers from 0 to 2^63 - 1, of which none need be known: a row is made when a step that trains
-    the table first looks it up. An id's row is on server id mod servers. It has `dim` elements, and
-    what the optimizer keeps of it::
+    Ids are integers from 0 to 2^63 - 1 (or `rows` - 1), of which none need be known: a row is made when a
+    step that trains the table first looks it up. An id's row is on server id mod servers. It has `dim`
+    elements, and what the optimizer keeps of it::
 
         user = epl.Table("user", dim=16, optimizer=optax.adagrad(0.05), init=epl.uniform(0.01))
 
@@ -90,6 +90,7 @@ class Table:
       seed: of new rows.
       admit: in how many steps an id must have been looked up before it gets a row; until then it has the
         values with which that begins, and its gradients are dropped.
+      rows: how many ids there are, which are 0 to rows - 1 then; None: all that have 63 bits.
 
     Raises:
       ArgumentError: for values that are none of these.
@@ -106,6 +107,7 @@ class Table:
         padding: int | None = None,
         seed: int = 0,
         admit: int = 1,
+        rows: int | None = None,
     ) -> None:
         if not isinstance(name, str) or not name or "\0" in name:
             raise ArgumentError(f"name of epl.Table must be a string, not empty, found {name!r}")
@@ -127,6 +129,7 @@ class Table:
             padding,
             checked_integer(f"seed {about}", seed, 0, _MOST_SEED),
             checked_integer(f"admit {about}", admit, 1, 2**32 - 1),
+            None if rows is None else checked_integer(f"rows {about}", rows, 1, 2**63),
         )
         self._rows: tuple[Any, ...] = ()
         self._trace: LookupTrace | None = None
