@@ -48,7 +48,7 @@ def _own_programs() -> Iterator[None]:
 
 @pytest.mark.parametrize(
     ("processes", "optimizer", "devices"),
-    [(1, "Adagrad", "1"), (2, "SGD", "1"), (2, "decayed", "1")],
+    [(1, "Adagrad", "1"), (2, "SGD", "1"), (2, "decayed", "1"), (2, "SGD", "2"), (1, "Adagrad", "2")],
 )
 def test_trainers_in_sync_are_one_process_on_the_joined_batch(
     tmp_path: Path, processes: int, optimizer: str, devices: str

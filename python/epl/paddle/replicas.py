@@ -334,7 +334,7 @@ class Replicas:
         among: dict[str, Any] = {}
         if self.count > 1:
             dealt = deal_out(self.program, self.count).items()
-            owners = {leaf(name): owner for name, owner in dealt if name not in self._own}
+            owners = {leaf(name): owner for name, owner in dealt if name in self._shared_names}
             among = {"per_device": (_AXIS, self._groups), "local": "own", "owners": owners}
         step.run = parallelize(
             one_device,
