@@ -108,6 +108,7 @@ RowPushes::RowPushes(const Job &job, RowsKept &kept, std::span<const RowGradient
     const RowGradients &own = given[number] ? *given[number] : none;
     std::shared_ptr<const IdsByServer> split = kept.splits.of(uint32_t(number), own.ids, own.padding);
     std::vector<const std::byte *> lookups;
+    lookups.reserve(own.ids.size());
     for (size_t lookup = 0; lookup < own.ids.size(); ++lookup)
       lookups.push_back(own.gradients.at(lookup).data);
     tables.push_back({table.type, rowBytes(table), split, Occurrences(*split, lookups, rowBytes(table))});
