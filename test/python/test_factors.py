@@ -167,6 +167,7 @@ class Factor:
     exchanges: dict[str, list[Any]]  # on "model": the tensors that each kind takes, or names of gradients
     follows: dict[str, int] = field(default_factory=dict)
     data: Callable[[], tuple[jax.Array, jax.Array]] = features
+    looked_up: str | None = None  # a parameter of which a batch has fewer rows
 
 
 def constrain(names: str, dims: Any) -> Callable[[str, jax.Array], jax.Array]:
@@ -246,12 +247,24 @@ FACTORS = {
         {"depthwise": 3},
         data=images,
     ),
-    "embedding rows": Factor(embedding, EMBEDDING, {"table": 0}, {"all_reduce": [FEATURES]}, data=tokens),
+    "embedding rows": Factor(
+        embedding, EMBEDDING, {"table": 0}, {"all_reduce": [FEATURES]}, data=tokens, looked_up="table"
+    ),
     "embedding columns": Factor(
-        embedding, EMBEDDING, {"table": 1}, {"all_reduce": [FEATURES], "all_gather": ["last"]}, data=tokens
+        embedding,
+        EMBEDDING,
+        {"table": 1},
+        {"all_reduce": [FEATURES], "all_gather": ["last"]},
+        data=tokens,
+        looked_up="table",
     ),
     "embedding columns, summed": Factor(
-        embedding, EMBEDDING, {"table": 1, "last": 0}, {"all_reduce": [FEATURES]}, data=tokens
+        embedding,
+        EMBEDDING,
+        {"table": 1, "last": 0},
+        {"all_reduce": [FEATURES]},
+        data=tokens,
+        looked_up="table",
     ),
     "normalized features": Factor(  # the norm of a row, and its gradient
         normalized, NORMALIZED, {"up": 1, "down": 0}, {"all_reduce": [FEATURES, ROWS, ROWS]}, {"gain": 0}
@@ -274,14 +287,18 @@ def found_exchanges(local: str) -> dict[str, Counter[tuple[int, ...]]]:
 
 def expected_exchanges(factor: Factor, devices: int) -> dict[str, Counter[tuple[int, ...]]]:
     """Four devices are two replicas of two: each gradient and the loss is a sum over them, whether it is one
-    over "model" as well or not."""
+    over "model" as well or not. Of what a batch looks up they exchange ids and rows."""
     sizes: dict[Any, tuple[int, ...]] = {name: value.shape for name, value in factor.params.items()}
     expected = {
         kind: Counter(canonical(sizes.get(tensor, tensor)) for tensor in tensors)
         for kind, tensors in factor.exchanges.items()
     }
     if devices == 4:
-        expected["all_reduce"] |= Counter(map(canonical, [*sizes.values(), LOSS]))
+        summed = [size for name, size in sizes.items() if name != factor.looked_up]
+        expected["all_reduce"] |= Counter(map(canonical, [*summed, LOSS]))
+        if factor.looked_up:
+            rows = Counter(map(canonical, [ROWS, FEATURES]))
+            expected["all_gather"] = expected.get("all_gather", Counter()) | rows
     return expected
 
 
