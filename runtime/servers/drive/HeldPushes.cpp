@@ -4,6 +4,7 @@
 #include "runtime/servers/store/Average.h"
 
 #include <algorithm>
+#include <cassert>
 
 namespace epl::runtime::servers {
 namespace {
@@ -40,6 +41,7 @@ void HeldPushes::grow(GradientHandle handle, uint64_t ready, Streams &streams) {
 
 void HeldPushes::send(const worker_actions::SendGradient &action, uint64_t stream, Streams &streams) {
   Held &push = held.at(action.gradient);
+  assert((action.factor == 1 || push.isWhole()) && "what is sent by parts is not scaled");
   HostTensor sent = action.factor == 1 ? push.tensor : combined({push.tensor}, action.factor);
   frames::PushT message;
   message.step = action.step, message.block = action.block;
@@ -53,13 +55,14 @@ void HeldPushes::sendReady(Held &push, Streams &streams) {
     return; // its turn comes
   if (std::shared_ptr<Stream> stream = streams.find(push.sending->stream))
     push.sending->pieces.send(*stream, push.ready);
-  if (push.ready == push.tensor.type.bytes())
+  if (push.isWhole())
     push.sending = std::nullopt;
 }
 
 void HeldPushes::merge(const worker_actions::MergeGradient &action) {
-  Held &into = held.at(action.into);
-  into.tensor = combined({into.tensor, held.at(action.from).tensor}, 1);
+  Held &into = held.at(action.into), &from = held.at(action.from);
+  assert(into.isWhole() && from.isWhole() && "what is sent by parts is not merged");
+  into.tensor = combined({into.tensor, from.tensor}, 1);
   held.erase(action.from);
 }
 

@@ -21,7 +21,8 @@ public:
   /// Of one that was not whole `ready` bytes are there now. Nothing if it is not held any more.
   void grow(GradientHandle handle, uint64_t ready, Streams &streams);
 
-  /// Sends one by a stream, if that is open; what it lacks follows there.
+  /// Sends one by a stream, if that is open; what it lacks follows there. One that is scaled, or merged, is
+  /// whole.
   void send(const worker_actions::SendGradient &action, uint64_t stream, Streams &streams);
   void merge(const worker_actions::MergeGradient &action);
   void release(GradientHandle handle) { held.erase(handle); }
@@ -32,6 +33,8 @@ private:
     PieceSender<frames::PushT> pieces;
   };
   struct Held {
+    bool isWhole() const { return ready == tensor.type.bytes(); }
+
     HostTensor tensor;
     uint64_t ready;
     std::optional<Sending> sending = std::nullopt; ///< the last time, if it has not all gone
