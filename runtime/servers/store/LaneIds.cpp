@@ -23,7 +23,16 @@ size_t LaneIds::endOf(size_t chunk) const { return std::min(beginOf(chunk + 1), 
 
 std::span<const uint16_t> LaneIds::of(size_t number, uint32_t lane) {
   Chunk &chunk = chunks[number];
-  std::call_once(chunk.once, [&] { deal(number); });
+  // call_once itself may not be left by an exception: with sanitizers the next caller would wait without end.
+  std::call_once(chunk.once, [&] {
+    try {
+      deal(number);
+    } catch (...) {
+      chunk.failure = std::current_exception();
+    }
+  });
+  if (chunk.failure)
+    std::rethrow_exception(chunk.failure);
   return std::span(chunk.positions).subspan(chunk.first[lane], chunk.first[lane + 1] - chunk.first[lane]);
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <span>
@@ -35,6 +36,7 @@ public:
 private:
   struct Chunk {
     std::once_flag once;
+    std::exception_ptr failure;      // of the check
     std::vector<uint16_t> positions; // those of lane 0, then those of lane 1, ...
     std::vector<uint32_t> first;     // of each lane in `positions`, and behind them how many these are
   };
