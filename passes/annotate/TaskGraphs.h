@@ -1,4 +1,4 @@
-//===- TaskGraphs.h - The task graphs of a function, as its scopes begin them ------===//
+//===- TaskGraphs.h - The task graphs of a function, by scopes --*- C++ -*-===//
 
 #ifndef EPL_PASSES_ANNOTATE_TASK_GRAPHS_H
 #define EPL_PASSES_ANNOTATE_TASK_GRAPHS_H

@@ -34,6 +34,12 @@ def table(**options: Any) -> epl.Table:
     return epl.Table("user", dim=TABLE_DIM, optimizer=optimizer, init=epl.uniform(1), **options)
 
 
+def begun(strategy: epl.ParameterServer) -> tuple[Any, Any, epl.Table]:
+    """A step of a parameter and a table, and these as they are at first."""
+    step = epl.parallelize(_table_step, state=("params", "user"), batch=("ids", "x"), strategy=strategy)
+    return step, {"b": np.zeros(TABLE_DIM, np.float32)}, table()
+
+
 def batches(count: int) -> tuple[Any, Any]:
     """Numbers and ids that are far apart, of all workers and steps."""
     x = integers(count)
@@ -75,8 +81,7 @@ def reload(folder: str) -> None:
     """Loads, between steps, what was saved some steps before; all workers see it, and train on from it."""
     epl.init("cpu:1")
     strategy = epl.ParameterServer()
-    step = epl.parallelize(_table_step, state=("params", "user"), batch=("ids", "x"), strategy=strategy)
-    params, user = {"b": np.zeros(TABLE_DIM, np.float32)}, table()
+    step, params, user = begun(strategy)
     x, ids = batches(9)
     digests = []
     for k in range(9):
@@ -99,8 +104,7 @@ def resume(folder: str, steps: str, kill: str = "-1", how: str = "SIGKILL") -> N
     """Trains from the last checkpoint on, and saves each second step; server 1 is lost once, in a step."""
     epl.init("cpu:1")
     strategy = epl.ParameterServer(min_block_size=2)
-    step = epl.parallelize(_table_step, state=("params", "user"), batch=("ids", "x"), strategy=strategy)
-    params, user = {"b": np.zeros(TABLE_DIM, np.float32)}, table()
+    step, params, user = begun(strategy)
     x, ids = batches(int(steps))
     with epl.Checkpoints(folder, keep=2) as checkpoints:
         begin = checkpoints.latest or 0
@@ -123,8 +127,7 @@ def fail(folder: str) -> None:
     """Saves two checkpoints, of which a server does not live to see the second one."""
     epl.init("cpu:1")
     strategy = epl.ParameterServer()
-    step = epl.parallelize(_table_step, state=("params", "user"), batch=("ids", "x"), strategy=strategy)
-    params, user = {"b": np.zeros(TABLE_DIM, np.float32)}, table()
+    step, params, user = begun(strategy)
     x, ids = batches(2)
     checkpoints = epl.Checkpoints(folder)
     for k in range(2):

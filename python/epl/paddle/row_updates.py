@@ -96,7 +96,7 @@ class GivenTables:
     @property
     def needed(self) -> frozenset[str]:
         """The persistable variables that the step has."""
-        return self.of.needed if self.of.tables else frozenset(self.of.program.parameters)
+        return self.of.needed
 
 
 @dataclass

@@ -58,14 +58,13 @@ class Connection:
         module = runtime.module()
         self.job = job
         self._role = role
-        number = role.number if role else 0
         threads = len(os.sched_getaffinity(0))
         servers = list(role.servers) if role else module.LocalServers(_LOCAL_SERVERS, threads)
-        values = dict(first_values()) if number == 0 else None
+        values = dict(first_values()) if self.is_first else None
         self._worker = guarded(
             module.ServersWorker,
             job.job,
-            number,
+            self._number_of_worker,
             time.time_ns(),
             servers,
             values,
@@ -83,7 +82,11 @@ class Connection:
     @property
     def is_first(self) -> bool:
         """Whether this is worker 0."""
-        return self._role is None or self._role.number == 0
+        return self._number_of_worker == 0
+
+    @property
+    def _number_of_worker(self) -> int:
+        return self._role.number if self._role else 0
 
     @property
     def has_begun(self) -> bool:
@@ -224,9 +227,7 @@ class Connection:
         try:
             check(*arguments)
         except runtime.module().Error as error:
-            raise StepError(
-                f"step {self.step} of worker {self._role.number if self._role else 0}: {error}"
-            ) from None
+            raise StepError(f"step {self.step} of worker {self._number_of_worker}: {error}") from None
 
     def _rows(self, rows: Sequence[RowsPush]) -> list[Any]:
         """With the numbers of tables."""

@@ -16,7 +16,6 @@ import numpy as np
 
 from epl import runtime
 from epl.calling import signless
-from epl.comparison import RowSums
 from epl.executable import Executable
 from epl.servers.credentials import stream_options
 from epl.servers.deadline import deadline
@@ -106,15 +105,3 @@ def new_rows(tables: Mapping[TableSpec, Updates], requests: Sequence[Any]) -> Se
     rows: Sequence[Array] = guarded(worker.pull_rows, step, numbered)
     guarded(worker.finish, step)
     return rows
-
-
-def sums_by_id(ids: Sequence[Array], gradients: Sequence[Array], padding: int | None) -> RowSums:
-    """Of lookups of one table each id once, and the sum of the gradients for it; nothing for padding."""
-    flat = np.concatenate([each.reshape(-1) for each in ids]) if ids else np.zeros(0, np.int64)
-    rows = [np.asarray(each, np.float64).reshape(-1, each.shape[-1]) for each in gradients]
-    found, places = np.unique(flat, return_inverse=True)
-    sums = np.zeros((len(found), rows[0].shape[-1] if rows else 0))
-    if rows:
-        np.add.at(sums, places.reshape(-1), np.concatenate(rows))
-    is_kept = found != padding if padding is not None else np.ones(len(found), bool)
-    return found[is_kept], sums[is_kept]

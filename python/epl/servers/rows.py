@@ -9,7 +9,6 @@ import numpy as np
 
 from epl.comparison import RowSums
 from epl.servers.connection import RowsPush, RowsRequest
-from epl.servers.rehearsal import sums_by_id
 from epl.stages import Lowered
 from epl.tables.ids import Ids, IdsOfCalls
 from epl.tables.steps import StepTables
@@ -45,7 +44,7 @@ class Rows:
     def sums(self, ids: Sequence[Ids], gradients: Sequence[Any]) -> dict[str, RowSums]:
         """The gradients of tables that the step trains, as `Rehearsed` has them."""
         return {
-            table: sums_by_id(own, found, padding)
+            table: _sums_by_id(own, found, padding)
             for table, own, found, padding in self.pushes(ids, gradients)
             if table in self.tables.trained
         }
@@ -59,3 +58,15 @@ class Rows:
             found = [np.asarray(values[i]) for i in own]
             pushes.append((table.name, [ids[i] for i in own], found, table.padding))
         return pushes
+
+
+def _sums_by_id(ids: Sequence[Ids], gradients: Sequence[Any], padding: int | None) -> RowSums:
+    """Of lookups of one table each id once, and the sum of the gradients for it; nothing for padding."""
+    flat = np.concatenate([each.reshape(-1) for each in ids]) if ids else np.zeros(0, np.int64)
+    rows = [np.asarray(each, np.float64).reshape(-1, each.shape[-1]) for each in gradients]
+    found, places = np.unique(flat, return_inverse=True)
+    sums = np.zeros((len(found), rows[0].shape[-1] if rows else 0))
+    if rows:
+        np.add.at(sums, places.reshape(-1), np.concatenate(rows))
+    is_kept = found != padding if padding is not None else np.ones(len(found), bool)
+    return found[is_kept], sums[is_kept]

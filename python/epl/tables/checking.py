@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from epl.errors import ArgumentError
+from epl.values import as_integer
 
 _DTYPES = ("float32", "float64", "float16", "bfloat16")
 
@@ -50,8 +51,9 @@ def checked_dtype(dtype: Any, about: str) -> np.dtype[Any]:
 
 def checked_integer(what: str, value: Any, least: int, most: int) -> int:
     """An integer in a range; raises ArgumentError for others."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+    found = as_integer(value)
+    if found is None:
         raise ArgumentError(f"{what} must be an integer, found {value!r}")
-    if not least <= value <= most:
+    if not least <= found <= most:
         raise ArgumentError(f"{what} must be an integer of {least} to {most}, found {value!r}")
-    return int(value)
+    return found

@@ -4,6 +4,7 @@
 #include "runtime/Error.h"
 #include "runtime/plan/format/Quoted.h"
 #include "runtime/servers/drive/IdSplits.h"
+#include "runtime/servers/model/Slices.h"
 
 #include <algorithm>
 
@@ -44,13 +45,6 @@ std::optional<Found> find(const HostTensor &tensor, size_t begin, size_t end) {
   }
 }
 
-size_t countElements(const std::vector<int64_t> &shape) {
-  size_t count = 1;
-  for (int64_t extent : shape)
-    count *= size_t(extent);
-  return count;
-}
-
 /// Where an element of a tensor is, as `[2, 0]`.
 std::string placeOf(size_t element, const std::vector<int64_t> &shape) {
   std::string text = "]";
@@ -85,7 +79,7 @@ void checkRows(const manifest::TableT &table, std::span<const int64_t> ids, cons
 
 void checkFinite(const Job &job, uint32_t parameter, const std::vector<HostTensor> &pushes) {
   for (const HostTensor &push : pushes)
-    if (std::optional<Found> found = find(push, 0, countElements(push.type.shape)))
+    if (std::optional<Found> found = find(push, 0, elementCount(push.type.shape)))
       fail(runtime::quoted(job.manifest.parameters.at(parameter)->name), found->value,
            placeOf(found->element, push.type.shape));
 }

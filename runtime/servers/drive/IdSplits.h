@@ -21,7 +21,7 @@ public:
 
   explicit IdSplits(std::shared_ptr<const Job> job) : job(std::move(job)) {}
 
-  /// Throws Error if there is no such table, and as splitIds does.
+  /// Throws Error if there is no such table, and as IdSplitter does.
   std::shared_ptr<const IdsByServer> of(uint32_t table, Lookups lookups, std::optional<int64_t> padding);
 
 private:

@@ -2,6 +2,7 @@
 
 #include "runtime/Error.h"
 #include "runtime/plan/format/Quoted.h"
+#include "runtime/servers/Stream.h"
 
 #include <algorithm>
 #include <cstring>
@@ -16,7 +17,7 @@ const manifest::TableT &tableAt(const Job &job, uint32_t number) {
 }
 
 /// A push grows by about so many bytes at once, as frames have them.
-constexpr uint64_t kGrowth = uint64_t(1) << 20;
+constexpr uint64_t kGrowth = kMaxFrame;
 /// Rows go to places that are anywhere in the batch: so many are on their way into the cache.
 constexpr size_t kAhead = 16;
 

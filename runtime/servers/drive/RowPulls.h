@@ -43,7 +43,7 @@ struct RowsKept {
 class RowPulls {
 public:
   /// `all`: all parts of all tables are asked, if only for no rows. Throws Error if there is no such table,
-  /// for ids as splitIds does, and if lookups of one table have different paddings.
+  /// for ids as IdSplitter does, and if lookups of one table have different paddings.
   RowPulls(std::shared_ptr<const Job> job, RowsKept &kept, std::span<const Lookup> lookups, bool all);
 
   /// What is to be asked for; the number of a part names its ids.

@@ -92,11 +92,4 @@ void IdSplitter::split(std::span<const std::span<const int64_t>> lookups, uint32
   result.first.push_back(uint32_t(dealt.size()));
 }
 
-IdsByServer splitIds(std::span<const std::span<const int64_t>> lookups, uint32_t servers,
-                     std::optional<int64_t> padding, const std::string &table) {
-  IdsByServer result;
-  IdSplitter().split(lookups, servers, padding, table, result);
-  return result;
-}
-
 } // namespace epl::runtime::servers

@@ -59,10 +59,6 @@ private:
   std::vector<size_t> begins;     // of each server's in `dealt`, and behind them how many these are
 };
 
-/// The same at once.
-IdsByServer splitIds(std::span<const std::span<const int64_t>> lookups, uint32_t servers,
-                     std::optional<int64_t> padding, const std::string &table);
-
 } // namespace epl::runtime::servers
 
 #endif // EPL_RUNTIME_SERVERS_MODEL_IDS_H

@@ -19,7 +19,9 @@ using Batch = std::vector<int64_t>;
 IdsByServer split(const std::vector<Batch> &lookups, uint32_t servers,
                   std::optional<int64_t> padding = std::nullopt) {
   std::vector<std::span<const int64_t>> spans(lookups.begin(), lookups.end());
-  return splitIds(spans, servers, padding, "user");
+  IdsByServer result;
+  IdSplitter().split(spans, servers, padding, "user", result);
+  return result;
 }
 
 std::string errorOf(const std::vector<Batch> &lookups, uint32_t servers,

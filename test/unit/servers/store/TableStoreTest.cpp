@@ -289,7 +289,8 @@ TEST(Occurrences, AreAddedInTheirOrder) {
   std::vector<std::vector<int64_t>> ids = {{7, 2, -1}, {7, 7}};
   std::vector<std::vector<float>> gradients = {{1e8F, 1, 2, 3, 50, 60}, {3, 5, -1e8F, 7}};
   std::vector<std::span<const int64_t>> spans(ids.begin(), ids.end());
-  IdsByServer split = splitIds(spans, 2, -1, "user");
+  IdsByServer split;
+  IdSplitter().split(spans, 2, -1, "user", split);
   std::vector<const std::byte *> lookups;
   for (const auto &each : gradients)
     lookups.push_back(reinterpret_cast<const std::byte *>(each.data()));
