@@ -2,6 +2,8 @@
 #ifndef EPL_RUNTIME_SERVERS_STREAM_H
 #define EPL_RUNTIME_SERVERS_STREAM_H
 
+#include "runtime/servers/Payload.h"
+
 #include <chrono>
 #include <cstddef>
 #include <functional>
@@ -21,25 +23,6 @@ struct Frame {
   std::vector<std::byte> head;
   std::span<const std::byte> payload = {};
   std::shared_ptr<const void> owner = nullptr;
-};
-
-/// The payload of a frame that has come: in pieces of any length and alignment, as the network gave them, so
-/// that who needs them in one place copies them once.
-class Payload {
-public:
-  using Pieces = std::span<const std::span<const std::byte>>;
-
-  Payload() = default;
-  explicit Payload(Pieces pieces);
-
-  size_t size() const { return numBytes; }
-  Pieces pieces() const { return parts; }
-  /// Copies all bytes to the front of `target`. Throws Error if that has not as many.
-  void copyTo(std::span<std::byte> target) const;
-
-private:
-  Pieces parts;
-  size_t numBytes = 0;
 };
 
 /// How a stream has ended.

@@ -47,8 +47,7 @@ public:
 private:
   const std::string &failure() const override { return logic.error(); }
 
-  void received(uint64_t stream, std::span<const std::byte> head,
-                std::span<const std::byte> payload) override {
+  void received(uint64_t stream, std::span<const std::byte> head, const Payload &payload) override {
     std::scoped_lock lock(mutex);
     perform(logic.received(stream, head, payload, Ticker::now()));
     changed.notify_all();

@@ -3,6 +3,7 @@
 #include "runtime/Error.h"
 #include "runtime/plan/format/Quoted.h"
 #include "runtime/servers/Stream.h"
+#include "runtime/servers/model/CopyRow.h"
 
 #include <algorithm>
 #include <cstring>
@@ -67,7 +68,14 @@ std::span<const std::byte> RowPulls::ids(uint32_t part) const {
   return std::as_bytes(std::span(table.split->ids[job->blocks.serverOf(part)]));
 }
 
-void RowPulls::store(uint32_t part, uint64_t offset, std::span<const std::byte> bytes) {
+void RowPulls::store(uint32_t part, uint64_t offset, const Payload &bytes) {
+  for (std::span<const std::byte> piece : bytes.pieces()) {
+    storePiece(part, offset, piece);
+    offset += piece.size();
+  }
+}
+
+void RowPulls::storePiece(uint32_t part, uint64_t offset, std::span<const std::byte> bytes) {
   const Table &table = tables.at(job->blocks.tableNumber(part));
   const IdsByServer &split = *table.split;
   uint64_t size = rowBytes(job->blocks.table(part));
@@ -78,7 +86,7 @@ void RowPulls::store(uint32_t part, uint64_t offset, std::span<const std::byte> 
     for (uint32_t i = split.first[row]; i < split.first[row + 1]; ++i) {
       if (i + kAhead < split.places.size())
         __builtin_prefetch(table.rows->data() + split.places[i + kAhead] * size, /*for writing*/ 1);
-      std::memcpy(table.rows->data() + split.places[i] * size + within, own.data(), own.size());
+      copyRow(table.rows->data() + split.places[i] * size + within, own.data(), own.size());
     }
     bytes = bytes.subspan(own.size());
   }

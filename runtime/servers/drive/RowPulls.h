@@ -3,6 +3,7 @@
 #define EPL_RUNTIME_SERVERS_DRIVE_ROWPULLS_H
 
 #include "runtime/host/SpareMemory.h"
+#include "runtime/servers/Payload.h"
 #include "runtime/servers/drive/IdSplits.h"
 #include "runtime/servers/logic/Requests.h"
 #include "runtime/servers/store/Occurrences.h"
@@ -50,7 +51,7 @@ public:
   const std::vector<RowsRequest> &requests() const { return parts; }
   std::span<const std::byte> ids(uint32_t part) const;
   /// Bytes of the answer for a part.
-  void store(uint32_t part, uint64_t offset, std::span<const std::byte> bytes);
+  void store(uint32_t part, uint64_t offset, const Payload &bytes);
   /// The rows of each lookup, once all have come. Those of one table are in one block of memory.
   std::vector<HostTensor> rows() const;
 
@@ -65,6 +66,7 @@ private:
   };
 
   void ask(uint32_t number, Table &table, SpareMemory &memory, bool all);
+  void storePiece(uint32_t part, uint64_t offset, std::span<const std::byte> bytes);
   Table &tableOf(const Lookup &lookup);
 
   std::shared_ptr<const Job> job;

@@ -10,7 +10,6 @@
 
 #include <algorithm>
 #include <cassert>
-#include <cstring>
 #include <future>
 #include <set>
 
@@ -26,13 +25,13 @@ constexpr auto kFarewell = std::chrono::seconds(2); // for what was sent last to
 /// pages are there.
 class GradientMemory {
 public:
-  /// What is to have so many bytes.
-  TableStore::Push &get(const GradientKey &key, uint64_t bytes) {
+  /// What is to have so many bytes. `asked`: of its worker, if it is a table's.
+  TableStore::Push &get(const GradientKey &key, uint64_t bytes, const std::shared_ptr<AskedRows> &asked) {
     auto found = kept.find(key);
     if (found != kept.end() && found->second.bytes == bytes)
       return found->second;
     drop(key); // what came before, and not whole, was of another size
-    return kept.emplace(key, TableStore::Push{memoryFor(key.block, bytes), bytes}).first->second;
+    return kept.emplace(key, TableStore::Push{memoryFor(key.block, bytes), bytes, asked}).first->second;
   }
   /// The gradient, which whoever asks gives back.
   TableStore::Push take(const GradientKey &key) { return std::move(kept.extract(key).mapped()); }
@@ -108,8 +107,7 @@ private:
     return streams.readerOf(number);
   }
 
-  void received(uint64_t stream, std::span<const std::byte> head,
-                std::span<const std::byte> payload) override {
+  void received(uint64_t stream, std::span<const std::byte> head, const Payload &payload) override {
     std::scoped_lock lock(mutex);
     if (fresh.erase(stream) != 0 && join(stream, head, payload.size()))
       return;
@@ -164,23 +162,25 @@ private:
   }
   void perform(const act::LoadJob &);
   void perform(const act::StoreGradient &action) {
-    TableStore::Push &push = gradients.get(action.key, action.total);
-    if (!action.bytes.empty())
-      std::memcpy(push.memory.data + action.offset, action.bytes.data(), action.bytes.size());
+    auto asked = lookups.find({action.key.worker, action.key.block});
+    TableStore::Push &push =
+        gradients.get(action.key, action.total, asked == lookups.end() ? nullptr : asked->second.rows);
+    action.bytes.copyTo(std::span(push.memory.data, push.bytes).subspan(action.offset));
   }
   void perform(const act::DiscardGradient &action) { gradients.drop(action.key); }
   void perform(const act::UpdateBlock &action);
   void perform(const act::SendValue &action);
   void perform(const act::StoreIds &action) {
-    std::shared_ptr<std::vector<int64_t>> &target = ids[{action.worker, action.block}];
-    if (!target || target.use_count() != 1) // rows are gathered for those that came before
+    auto &[target, rows] = lookups[{action.worker, action.block}];
+    if (action.offset == 0)
+      rows = nullptr;
+    if (!target || target.use_count() != 1) // rows are gathered for those that came before, or pushed
       target = std::make_shared<std::vector<int64_t>>();
     if (action.offset == 0)
       target->clear();
     // As they come: nobody is believed how many there will be.
     target->resize((action.offset + action.bytes.size() + sizeof(int64_t) - 1) / sizeof(int64_t));
-    std::ranges::copy(action.bytes,
-                      std::as_writable_bytes(std::span(*target)).begin() + int64_t(action.offset));
+    action.bytes.copyTo(std::as_writable_bytes(std::span(*target)).subspan(action.offset));
   }
   void perform(const act::SendRows &action);
   void perform(const act::RunTask &action);
@@ -203,8 +203,12 @@ private:
   std::unique_ptr<SetupParts> setup = std::make_unique<SetupParts>();
   GradientMemory gradients;
   std::map<std::pair<uint32_t, uint32_t>, HostTensor> backups; // by worker and block
-  /// Asked for, by worker and part.
-  std::map<std::pair<uint32_t, uint32_t>, std::shared_ptr<std::vector<int64_t>>> ids;
+  /// What was asked for last, by worker and part.
+  struct Asked {
+    std::shared_ptr<std::vector<int64_t>> ids;
+    std::shared_ptr<AskedRows> rows; // once they are gathered
+  };
+  std::map<std::pair<uint32_t, uint32_t>, Asked> lookups;
   std::future<void> loading;
   std::unique_ptr<BlockStore> store; // once the job is loaded
   std::shared_ptr<StreamTransport> transport;
@@ -273,17 +277,19 @@ void Server::Driver::perform(const act::SendRows &action) {
   frames::ValueT message;
   message.block = action.block, message.version = action.version;
   auto sender = std::make_shared<std::optional<PieceSender<frames::ValueT>>>();
-  store->tables().gather(action.block, ids.at({action.worker, action.block}), action.create,
-                         [this, message, sender, to = action.stream](const std::string &error,
-                                                                     const HostTensor &rows, uint64_t bytes) {
-                           std::scoped_lock lock(mutex);
-                           if (!error.empty())
-                             return perform(logic.failed(error));
-                           if (!*sender)
-                             sender->emplace(message, std::span(rows.data, rows.type.bytes()), rows.owner);
-                           if (std::shared_ptr<Stream> stream = streams.find(to))
-                             (*sender)->send(*stream, bytes);
-                         });
+  Asked &asked = lookups.at({action.worker, action.block});
+  asked.rows = store->tables().gather(action.block, asked.ids, action.create,
+                                      [this, message, sender, to = action.stream](
+                                          const std::string &error, const HostTensor &rows, uint64_t bytes) {
+                                        std::scoped_lock lock(mutex);
+                                        if (!error.empty())
+                                          return perform(logic.failed(error));
+                                        if (!*sender)
+                                          sender->emplace(message, std::span(rows.data, rows.type.bytes()),
+                                                          rows.owner);
+                                        if (std::shared_ptr<Stream> stream = streams.find(to))
+                                          (*sender)->send(*stream, bytes);
+                                      });
 }
 
 void Server::Driver::perform(const act::RunTask &action) {

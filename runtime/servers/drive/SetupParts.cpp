@@ -6,15 +6,13 @@
 
 namespace epl::runtime::servers {
 
-void SetupParts::store(const SetupItem &item, uint64_t offset, uint64_t total,
-                       std::span<const std::byte> bytes) {
+void SetupParts::store(const SetupItem &item, uint64_t offset, uint64_t total, const Payload &bytes) {
   if (item.kind == frames::SetupKind::manifest)
     return;
   std::vector<uint8_t> &target =
       item.kind == frames::SetupKind::plan ? plans[item.index] : values[{item.index, item.state}];
   target.resize(total);
-  std::ranges::copy(std::as_bytes(bytes),
-                    std::as_writable_bytes(std::span(target)).begin() + int64_t(offset));
+  bytes.copyTo(std::as_writable_bytes(std::span(target)).subspan(offset));
 }
 
 std::unique_ptr<BlockStore> SetupParts::load(const std::shared_ptr<const Job> &job, uint32_t server,

@@ -13,7 +13,7 @@ namespace epl::runtime::servers {
 class SetupParts {
 public:
   /// A piece of an item; the logic has checked that it fits. The manifest is not kept: the logic has it.
-  void store(const SetupItem &item, uint64_t offset, uint64_t total, std::span<const std::byte> bytes);
+  void store(const SetupItem &item, uint64_t offset, uint64_t total, const Payload &bytes);
 
   /// A store of a server's blocks with their first values, of all that has come. Throws Error if a plan or a
   /// value is not what the manifest says.

@@ -9,12 +9,7 @@ public:
   Reader(Streams &streams, uint64_t number) : streams(streams), number(number) {}
 
   void received(std::span<const std::byte> head, const Payload &payload) override {
-    if (payload.pieces().size() <= 1)
-      return streams.user.received(
-          number, head, payload.size() == 0 ? std::span<const std::byte>() : payload.pieces().front());
-    whole.resize(payload.size());
-    payload.copyTo(whole);
-    streams.user.received(number, head, whole);
+    streams.user.received(number, head, payload);
   }
 
   void closed(const Ending &ending) override {
@@ -25,7 +20,6 @@ public:
 private:
   Streams &streams;
   const uint64_t number;
-  std::vector<std::byte> whole; // of a payload that has come in pieces
 };
 
 std::shared_ptr<StreamReader> Streams::readerOf(uint64_t stream) {

@@ -16,8 +16,7 @@ namespace epl::runtime::servers {
 class StreamUser {
 public:
   virtual ~StreamUser() = default;
-  virtual void received(uint64_t stream, std::span<const std::byte> head,
-                        std::span<const std::byte> payload) = 0;
+  virtual void received(uint64_t stream, std::span<const std::byte> head, const Payload &payload) = 0;
   virtual void broke(uint64_t stream, const Ending &ending) = 0;
 };
 

@@ -2,8 +2,6 @@
 
 #include "runtime/servers/drive/SendPieces.h"
 
-#include <cstring>
-
 namespace epl::runtime::servers {
 
 namespace act = worker_actions;
@@ -17,8 +15,7 @@ std::span<const std::byte> bytesOf(const HostTensor &tensor) { return {tensor.da
 
 } // namespace
 
-void Worker::Driver::received(uint64_t stream, std::span<const std::byte> head,
-                              std::span<const std::byte> payload) {
+void Worker::Driver::received(uint64_t stream, std::span<const std::byte> head, const Payload &payload) {
   std::scoped_lock lock(mutex);
   perform(logic.received(linkOf(stream), head, payload, Ticker::now()));
 }
@@ -79,15 +76,15 @@ void Worker::Driver::perform(const act::SendIds &action) {
 }
 
 void Worker::Driver::perform(const act::StoreValue &action) {
-  if (action.bytes.empty())
+  if (action.bytes.size() == 0)
     return;
   if (job->blocks.isPart(action.block))
     return rowPulls.at(action.block)->store(action.block, action.offset, action.bytes);
   std::byte *whole = coming.find({parameterOf[action.block], action.state});
   if (!whole)
     return; // nobody waits for it any more
-  std::memcpy(whole + partOf(*job, action.block, action.state).begin + action.offset, action.bytes.data(),
-              action.bytes.size());
+  std::byte *target = whole + partOf(*job, action.block, action.state).begin + action.offset;
+  action.bytes.copyTo({target, action.bytes.size()});
 }
 
 } // namespace epl::runtime::servers

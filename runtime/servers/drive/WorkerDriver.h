@@ -246,8 +246,7 @@ private:
     return blocks;
   }
 
-  void received(uint64_t stream, std::span<const std::byte> head,
-                std::span<const std::byte> payload) override;
+  void received(uint64_t stream, std::span<const std::byte> head, const Payload &payload) override;
   void broke(uint64_t stream, const Ending &ending) override;
   void look() override { perform(logic.tick(Ticker::now())); }
 

@@ -31,7 +31,7 @@ BlockUpdates::Sender &BlockUpdates::sender(Block &block, uint32_t worker) {
   return found;
 }
 
-std::string BlockUpdates::push(uint32_t worker, const frames::PushT &push, std::span<const std::byte> bytes) {
+std::string BlockUpdates::push(uint32_t worker, const frames::PushT &push, const Payload &bytes) {
   auto found = blocks.find(push.block);
   if (found == blocks.end())
     return "pushes block " + std::to_string(push.block) + ", which this server has not";
@@ -153,8 +153,7 @@ std::string BlockUpdates::pull(uint32_t worker, uint32_t number, int32_t state, 
   return await(number, {worker, state, least});
 }
 
-std::string BlockUpdates::pullRows(uint32_t worker, const frames::PullRowsT &rows,
-                                   std::span<const std::byte> bytes) {
+std::string BlockUpdates::pullRows(uint32_t worker, const frames::PullRowsT &rows, const Payload &bytes) {
   auto found = blocks.find(rows.block);
   if (found == blocks.end() || !job->blocks.isPart(rows.block))
     return "asks for rows of block " + std::to_string(rows.block) +

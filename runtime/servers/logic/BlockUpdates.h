@@ -22,12 +22,12 @@ public:
 
   /// A piece of a gradient. What these two return is wrong with the frame, as a part of a sentence; empty:
   /// nothing.
-  std::string push(uint32_t worker, const frames::PushT &push, std::span<const std::byte> bytes);
+  std::string push(uint32_t worker, const frames::PushT &push, const Payload &bytes);
   /// Asks for a parameter (state -1) or a state, with `least` steps applied.
   std::string pull(uint32_t worker, uint32_t block, int32_t state, uint64_t least);
 
   /// A piece of the ids whose rows of a part are asked for.
-  std::string pullRows(uint32_t worker, const frames::PullRowsT &rows, std::span<const std::byte> bytes);
+  std::string pullRows(uint32_t worker, const frames::PullRowsT &rows, const Payload &bytes);
 
   /// Something is to be done with a part of a table.
   std::string runTask(uint32_t worker, const frames::RunTaskT &task);

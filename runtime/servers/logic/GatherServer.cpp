@@ -67,7 +67,7 @@ void GatherServer::detach(Worker &worker) {
 }
 
 GatherServer::Actions GatherServer::received(StreamId stream, std::span<const std::byte> head,
-                                             std::span<const std::byte> payload, Milliseconds now) {
+                                             const Payload &payload, Milliseconds now) {
   notice(now);
   uint32_t number = workers.at(stream);
   Worker &worker = members[number];
@@ -92,8 +92,7 @@ GatherServer::Actions GatherServer::received(StreamId stream, std::span<const st
 }
 
 /// What comes again, on another stream, is answered again.
-std::string GatherServer::takeShare(uint32_t number, const frames::ShareT &share,
-                                    std::span<const std::byte> payload) {
+std::string GatherServer::takeShare(uint32_t number, const frames::ShareT &share, const Payload &payload) {
   Worker &worker = members[number];
   bool isRepeated = share.number + 1 == worker.next;
   if ((share.number != worker.next && !isRepeated) || share.number > open)
@@ -106,7 +105,7 @@ std::string GatherServer::takeShare(uint32_t number, const frames::ShareT &share
           worker.order.accept({share.offset, payload.size()}, share.total, worker.coming.size());
       !fault.empty())
     return "gives what " + fault;
-  std::ranges::copy(payload, worker.coming.begin() + ptrdiff_t(share.offset));
+  payload.copyTo(std::span(worker.coming).subspan(share.offset));
   if (!worker.order.complete())
     return "";
   if (!isRepeated)

@@ -3,6 +3,7 @@
 #ifndef EPL_RUNTIME_SERVERS_LOGIC_GATHERSERVER_H
 #define EPL_RUNTIME_SERVERS_LOGIC_GATHERSERVER_H
 
+#include "runtime/servers/Payload.h"
 #include "runtime/servers/logic/GatherActions.h"
 #include "runtime/servers/logic/Members.h"
 #include "runtime/servers/protocol/Pieces.h"
@@ -31,7 +32,7 @@ public:
   bool has(StreamId stream) const { return workers.contains(stream); }
   /// A later frame has come on one of these streams; it has ended: closed by the worker, or for the reason
   /// `why`.
-  Actions received(StreamId stream, std::span<const std::byte> head, std::span<const std::byte> payload,
+  Actions received(StreamId stream, std::span<const std::byte> head, const Payload &payload,
                    Milliseconds now);
   Actions broke(StreamId stream, const std::string &why);
   /// To be called some times within each Timing::heartbeat.
@@ -63,7 +64,7 @@ private:
   void refuse(StreamId stream, const std::string &text);
   void detach(Worker &worker);
   void notice(Milliseconds now);
-  std::string takeShare(uint32_t number, const frames::ShareT &share, std::span<const std::byte> payload);
+  std::string takeShare(uint32_t number, const frames::ShareT &share, const Payload &payload);
   void give(uint32_t number, const frames::ShareT &share);
   static std::string differenceOf(const Round &round, uint32_t number, const frames::ShareT &share);
   bool wants(const Round &round, uint32_t number) const;

@@ -19,7 +19,7 @@ bool GatherWorker::isCurrent(uint64_t stream) const {
 }
 
 GatherWorker::Actions GatherWorker::received(uint64_t stream, std::span<const std::byte> head,
-                                             std::span<const std::byte> payload, Milliseconds now) {
+                                             const Payload &payload, Milliseconds now) {
   if (!isCurrent(stream))
     return {};
   notice(now);
@@ -33,7 +33,7 @@ GatherWorker::Actions GatherWorker::received(uint64_t stream, std::span<const st
   return take();
 }
 
-std::string GatherWorker::takeFrame(const Message &message, std::span<const std::byte> payload) {
+std::string GatherWorker::takeFrame(const Message &message, const Payload &payload) {
   if (auto *joined = std::get_if<frames::JoinedT>(&message)) {
     link.welcomed(/*progress=*/false);
     if (!begun)
@@ -58,7 +58,7 @@ std::string GatherWorker::takeFrame(const Message &message, std::span<const std:
 }
 
 /// What has come before a stream broke comes again.
-std::string GatherWorker::takePart(const frames::SharedT &shared, std::span<const std::byte> payload) {
+std::string GatherWorker::takePart(const frames::SharedT &shared, const Payload &payload) {
   if (!isOpen() || shared.number + 1 != next)
     return "";
   if (shared.worker >= options.workers || (from >= 0 && int32_t(shared.worker) != from))
@@ -71,7 +71,7 @@ std::string GatherWorker::takePart(const frames::SharedT &shared, std::span<cons
   if (std::string text = part.order.accept({shared.offset, payload.size()}, shared.total, part.bytes.size());
       !text.empty())
     return textOf("has sent what worker ", shared.worker, " has given, which ", text);
-  std::ranges::copy(payload, part.bytes.begin() + ptrdiff_t(shared.offset));
+  payload.copyTo(std::span(part.bytes).subspan(shared.offset));
   whole += part.order.complete();
   return "";
 }

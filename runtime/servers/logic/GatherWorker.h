@@ -3,6 +3,7 @@
 #ifndef EPL_RUNTIME_SERVERS_LOGIC_GATHERWORKER_H
 #define EPL_RUNTIME_SERVERS_LOGIC_GATHERWORKER_H
 
+#include "runtime/servers/Payload.h"
 #include "runtime/servers/logic/GatherActions.h"
 #include "runtime/servers/logic/ServerLink.h"
 #include "runtime/servers/protocol/Pieces.h"
@@ -31,7 +32,7 @@ public:
   GatherWorker(GatherOptions options, Milliseconds now);
 
   /// A frame has come on a stream; the stream has ended, or the server refuses it for good.
-  Actions received(uint64_t stream, std::span<const std::byte> head, std::span<const std::byte> payload,
+  Actions received(uint64_t stream, std::span<const std::byte> head, const Payload &payload,
                    Milliseconds now);
   Actions broke(uint64_t stream, const std::string &why, Milliseconds now);
   Actions refused(uint64_t stream, const std::string &why);
@@ -62,8 +63,8 @@ private:
 
   Actions take() { return std::move(actions); }
   bool isCurrent(uint64_t stream) const;
-  std::string takeFrame(const Message &message, std::span<const std::byte> payload);
-  std::string takePart(const frames::SharedT &shared, std::span<const std::byte> payload);
+  std::string takeFrame(const Message &message, const Payload &payload);
+  std::string takePart(const frames::SharedT &shared, const Payload &payload);
   void give();
   void notice(Milliseconds now);
   void end(const std::string &why);

@@ -4,12 +4,12 @@
 #ifndef EPL_RUNTIME_SERVERS_LOGIC_SERVERACTIONS_H
 #define EPL_RUNTIME_SERVERS_LOGIC_SERVERACTIONS_H
 
+#include "runtime/servers/Payload.h"
 #include "runtime/servers/logic/Members.h"
 #include "runtime/servers/logic/SetupItems.h"
 
 #include <compare>
 #include <cstddef>
-#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -40,7 +40,7 @@ struct CloseStream {
 struct StoreSetup {
   SetupItem item;
   uint64_t offset, total;
-  std::span<const std::byte> bytes;
+  Payload bytes;
 };
 /// All items are there: verifies the plans and makes sessions of them. Then ServerLogic::loaded, or failed.
 struct LoadJob {};
@@ -48,7 +48,7 @@ struct LoadJob {};
 struct StoreGradient {
   GradientKey key;
   uint64_t offset, total;
-  std::span<const std::byte> bytes;
+  Payload bytes;
 };
 /// The gradient, or what has come of it, is not needed.
 struct DiscardGradient {
@@ -76,7 +76,7 @@ struct SendValue {
 struct StoreIds {
   uint32_t worker, block;
   uint64_t offset, total;
-  std::span<const std::byte> bytes;
+  Payload bytes;
 };
 /// Sends the rows of these ids, as all updates before leave them and none that follows, in pieces.
 struct SendRows {

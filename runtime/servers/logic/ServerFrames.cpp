@@ -8,7 +8,7 @@ namespace epl::runtime::servers {
 
 using namespace server_actions;
 
-std::string ServerLogic::take(uint32_t worker, const Message &message, std::span<const std::byte> payload) {
+std::string ServerLogic::take(uint32_t worker, const Message &message, const Payload &payload) {
   if (auto *setup = std::get_if<frames::SetupT>(&message))
     return takeSetup(worker, *setup, payload);
   if (auto *push = std::get_if<frames::PushT>(&message))
@@ -32,8 +32,7 @@ std::string ServerLogic::take(uint32_t worker, const Message &message, std::span
   return textOf("has sent ", messageName(message), ", which is no worker's to send");
 }
 
-std::string ServerLogic::takeSetup(uint32_t worker, const frames::SetupT &item,
-                                   std::span<const std::byte> payload) {
+std::string ServerLogic::takeSetup(uint32_t worker, const frames::SetupT &item, const Payload &payload) {
   if (worker != 0)
     return "sets up the job, which is worker 0's to do";
   if (std::string fault = setup->accept(item, payload); !fault.empty())
@@ -46,8 +45,7 @@ std::string ServerLogic::takeSetup(uint32_t worker, const frames::SetupT &item,
   return "";
 }
 
-std::string ServerLogic::takePush(uint32_t worker, const frames::PushT &push,
-                                  std::span<const std::byte> payload) {
+std::string ServerLogic::takePush(uint32_t worker, const frames::PushT &push, const Payload &payload) {
   if (!blocks)
     return "pushes before the server has been set up";
   members.at(worker).pushed = true;
@@ -64,7 +62,7 @@ std::string ServerLogic::takePulls(uint32_t worker, const frames::PullRequestT &
 }
 
 std::string ServerLogic::takePullRows(uint32_t worker, const frames::PullRowsT &rows,
-                                      std::span<const std::byte> payload) {
+                                      const Payload &payload) {
   if (!blocks)
     return "asks for rows before the server has been set up";
   return blocks->pullRows(worker, rows, payload);

@@ -31,7 +31,7 @@ bool ServerLogic::goesOn() const {
 }
 
 ServerLogic::Actions ServerLogic::received(StreamId stream, std::span<const std::byte> head,
-                                           std::span<const std::byte> payload, Milliseconds now) {
+                                           const Payload &payload, Milliseconds now) {
   if (ended) {
     if (!ended->empty() && !members.workerOf(stream))
       refuse(stream, *ended); // who comes late waits for nothing

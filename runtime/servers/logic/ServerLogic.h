@@ -27,7 +27,7 @@ public:
   ServerLogic(uint32_t server, Timing timing, Milliseconds now);
 
   /// A frame has come. Streams have any numbers but 0, none twice.
-  Actions received(StreamId stream, std::span<const std::byte> head, std::span<const std::byte> payload,
+  Actions received(StreamId stream, std::span<const std::byte> head, const Payload &payload,
                    Milliseconds now);
   /// A stream has ended, whoever has closed it.
   Actions broke(StreamId stream, Milliseconds now);
@@ -61,12 +61,11 @@ private:
   void refuseStrangers();
   void refuse(StreamId stream, const std::string &text);
 
-  std::string take(uint32_t worker, const Message &message, std::span<const std::byte> payload);
-  std::string takeSetup(uint32_t worker, const frames::SetupT &setup, std::span<const std::byte> payload);
-  std::string takePush(uint32_t worker, const frames::PushT &push, std::span<const std::byte> payload);
+  std::string take(uint32_t worker, const Message &message, const Payload &payload);
+  std::string takeSetup(uint32_t worker, const frames::SetupT &setup, const Payload &payload);
+  std::string takePush(uint32_t worker, const frames::PushT &push, const Payload &payload);
   std::string takePulls(uint32_t worker, const frames::PullRequestT &request);
-  std::string takePullRows(uint32_t worker, const frames::PullRowsT &rows,
-                           std::span<const std::byte> payload);
+  std::string takePullRows(uint32_t worker, const frames::PullRowsT &rows, const Payload &payload);
   std::string takeTask(uint32_t worker, const frames::RunTaskT &task);
   std::string takeHeartbeat(uint32_t worker, const frames::HeartbeatT &heartbeat);
   std::string takeFetch(uint32_t worker, const frames::FetchT &fetch);

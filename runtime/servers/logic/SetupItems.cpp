@@ -40,7 +40,7 @@ std::vector<SetupItem> setupItems(const BlockTable &blocks, uint32_t server) {
   return items;
 }
 
-std::string SetupReceiver::accept(const frames::SetupT &setup, std::span<const std::byte> payload) {
+std::string SetupReceiver::accept(const frames::SetupT &setup, const Payload &payload) {
   SetupItem item{setup.kind, setup.index, setup.state};
   if (complete() || item != items[next])
     return "sets up " + itemName(item) + ", expected " +
@@ -53,8 +53,8 @@ std::string SetupReceiver::accept(const frames::SetupT &setup, std::span<const s
   if (item.kind == SetupKind::manifest) {
     if (setup.offset == 0)
       bytes.clear();
-    auto *begin = reinterpret_cast<const uint8_t *>(payload.data());
-    bytes.insert(bytes.end(), begin, begin + payload.size());
+    bytes.resize(bytes.size() + payload.size());
+    payload.copyTo(std::as_writable_bytes(std::span(bytes)).last(payload.size()));
   }
   if (!order.complete())
     return "";

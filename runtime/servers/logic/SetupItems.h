@@ -3,12 +3,12 @@
 #ifndef EPL_RUNTIME_SERVERS_LOGIC_SETUPITEMS_H
 #define EPL_RUNTIME_SERVERS_LOGIC_SETUPITEMS_H
 
+#include "runtime/servers/Payload.h"
 #include "runtime/servers/model/Manifest.h"
 #include "runtime/servers/protocol/Pieces.h"
 
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -42,7 +42,7 @@ public:
   SetupReceiver(uint32_t server, Hash128 job) : server(server), job(job) {}
 
   /// Takes the next piece. Returns what is wrong with it, as a part of a sentence; empty if nothing is.
-  std::string accept(const frames::SetupT &setup, std::span<const std::byte> bytes);
+  std::string accept(const frames::SetupT &setup, const Payload &bytes);
 
   /// The manifest, once it has come.
   const std::shared_ptr<const Job> &received() const { return manifest; }

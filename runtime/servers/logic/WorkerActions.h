@@ -4,12 +4,12 @@
 #ifndef EPL_RUNTIME_SERVERS_LOGIC_WORKERACTIONS_H
 #define EPL_RUNTIME_SERVERS_LOGIC_WORKERACTIONS_H
 
+#include "runtime/servers/Payload.h"
 #include "runtime/servers/logic/Requests.h"
 #include "runtime/servers/logic/SetupItems.h"
 
 #include <cstddef>
 #include <cstdint>
-#include <span>
 #include <string>
 #include <variant>
 #include <vector>
@@ -78,7 +78,7 @@ struct StoreValue {
   uint32_t block;
   int32_t state; ///< -1: the parameter
   uint64_t offset, total;
-  std::span<const std::byte> bytes;
+  Payload bytes;
 };
 /// All of a value, or of the rows of a part of a table, has come.
 struct HaveValue {

@@ -11,7 +11,7 @@ namespace epl::runtime::servers {
 
 using namespace worker_actions;
 
-std::string WorkerLogic::take(uint32_t server, const Message &message, std::span<const std::byte> payload,
+std::string WorkerLogic::take(uint32_t server, const Message &message, const Payload &payload,
                               Milliseconds now) {
   if (auto *failure = std::get_if<frames::FailureT>(&message)) {
     end(failure->text);
@@ -75,8 +75,7 @@ std::string WorkerLogic::takeAcknowledge(uint32_t server, const frames::Acknowle
   return "";
 }
 
-std::string WorkerLogic::takeValue(uint32_t number, const frames::ValueT &value,
-                                   std::span<const std::byte> payload) {
+std::string WorkerLogic::takeValue(uint32_t number, const frames::ValueT &value, const Payload &payload) {
   Requests &requests = servers[number].requests;
   Request *found = requests.find(value.block, value.state);
   if (!found)

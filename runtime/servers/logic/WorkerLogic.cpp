@@ -53,7 +53,7 @@ void WorkerLogic::reopen(uint32_t server, Milliseconds now) {
 }
 
 WorkerLogic::Actions WorkerLogic::received(LinkId link, std::span<const std::byte> head,
-                                           std::span<const std::byte> payload, Milliseconds now) {
+                                           const Payload &payload, Milliseconds now) {
   if (!isCurrent(link))
     return {};
   Server &server = servers[link.server];

@@ -45,8 +45,7 @@ public:
   WorkerLogic(std::shared_ptr<const Job> job, WorkerOptions options, Milliseconds now);
 
   /// A frame has come on a stream; the stream has ended, for a reason that is for people.
-  Actions received(LinkId link, std::span<const std::byte> head, std::span<const std::byte> payload,
-                   Milliseconds now);
+  Actions received(LinkId link, std::span<const std::byte> head, const Payload &payload, Milliseconds now);
   Actions broke(LinkId link, const std::string &why, Milliseconds now);
   /// The server takes no stream of this worker, nor will it: that ends the worker.
   Actions refused(LinkId link, const std::string &why);
@@ -102,12 +101,11 @@ private:
   void notice(Milliseconds now);
   void open(uint32_t server, Milliseconds now);
   void reopen(uint32_t server, Milliseconds now);
-  std::string take(uint32_t server, const Message &message, std::span<const std::byte> payload,
-                   Milliseconds now);
+  std::string take(uint32_t server, const Message &message, const Payload &payload, Milliseconds now);
   std::string takeWelcome(uint32_t server, const frames::WelcomeT &welcome);
   std::string takeReady(uint32_t server);
   std::string takeAcknowledge(uint32_t server, const frames::AcknowledgeT &acknowledge);
-  std::string takeValue(uint32_t server, const frames::ValueT &value, std::span<const std::byte> payload);
+  std::string takeValue(uint32_t server, const frames::ValueT &value, const Payload &payload);
   std::string takeTaskDone(uint32_t server, const frames::TaskDoneT &done);
   std::string takeGoodbye(uint32_t server);
   void takeHeartbeat(Server &server, const frames::HeartbeatT &heartbeat, Milliseconds now);

@@ -3,6 +3,8 @@
 #ifndef EPL_RUNTIME_SERVERS_MODEL_IDS_H
 #define EPL_RUNTIME_SERVERS_MODEL_IDS_H
 
+#include "runtime/host/MemoryAllocator.h"
+
 #include <cstdint>
 #include <limits>
 #include <optional>
@@ -55,8 +57,10 @@ private:
   void deal(std::span<const std::span<const int64_t>> lookups, uint32_t servers,
             std::optional<int64_t> padding, const std::string &table, IdsByServer &result);
 
-  std::vector<IdAt> dealt, spare; // those of server 0, then those of server 1, ...
-  std::vector<size_t> begins;     // of each server's in `dealt`, and behind them how many these are
+  using LargeVector = std::vector<IdAt, MemoryAllocator<IdAt>>; // written to at thousands of places at once
+
+  LargeVector dealt, spare;   // those of server 0, then those of server 1, ...
+  std::vector<size_t> begins; // of each server's in `dealt`, and behind them how many these are
 };
 
 } // namespace epl::runtime::servers

@@ -1,10 +1,10 @@
 #include "runtime/servers/store/Occurrences.h"
 
 #include "runtime/plan/model/Mesh.h"
+#include "runtime/servers/model/CopyRow.h"
 #include "runtime/servers/store/Average.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace epl::runtime::servers {
 
@@ -23,7 +23,7 @@ void Occurrences::sum(plan::ElementType type, uint64_t begin, uint64_t end, std:
     for (size_t ahead = next + kAhead; ahead < std::min(last + kAhead, ids.places.size()); ++ahead)
       __builtin_prefetch(at(ids.places[ahead]));
     if (last - next == 1) {
-      std::memcpy(target, at(ids.places[next]), rowBytes);
+      copyRow(target, at(ids.places[next]), rowBytes);
       continue;
     }
     own.clear();

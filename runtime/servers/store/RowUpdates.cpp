@@ -1,9 +1,9 @@
 #include "runtime/servers/store/RowUpdates.h"
 
 #include "runtime/Error.h"
+#include "runtime/servers/model/CopyRow.h"
 
 #include <algorithm>
-#include <array>
 #include <cstring>
 
 namespace epl::runtime::servers {
@@ -45,8 +45,8 @@ void PushedRows::checkIds(size_t begin, size_t end, const BlockTable &blocks, ui
 }
 
 RowUpdates::RowUpdates(const manifest::TableT &table, const ApplyPlans &plans, Lane &lane, TableRows &rows)
-    : table(table), update(plans.get(table.plan)), lane(lane), rows(rows), sum(table.type),
-      values(table.slots.size() + 1) {
+    : table(table), bytes(rowBytes(table)), update(plans.get(table.plan)), lane(lane), rows(rows),
+      sum(table.type), values(table.slots.size() + 1) {
   for (size_t i = 0; i < update.arguments.size(); ++i)
     if (isHeld(update.arguments[i])) {
       std::shared_ptr<StateBuffer> &value = values[heldIndex(update.arguments[i])];
@@ -56,38 +56,48 @@ RowUpdates::RowUpdates(const manifest::TableT &table, const ApplyPlans &plans, L
         std::memset(memory, 0, value->type().bytes());
     }
   gradient = HostTensor::allocate({table.type, shapeOfRows(std::vector<int64_t>{int64_t(table.dim)})});
+  gradients.reserve(TableRows::kAhead);
   taken.reserve(kRowsAtOnce);
 }
 
 void RowUpdates::begin(double by) {
   factor = by;
-  ids.clear(), gradients.clear(), ends.clear();
+  waiting = 0;
+  gradients.clear();
   taken.clear();
 }
 
-void RowUpdates::add(int64_t id, std::span<const void *const> given) {
-  ids.push_back(id);
-  gradients.insert(gradients.end(), given.begin(), given.end());
-  ends.push_back(gradients.size());
-  if (ids.size() == TableRows::kAhead)
+void RowUpdates::add(int64_t id, TableRows::Row row, std::span<const void *const> given) {
+  for (const void *gradient : given) {
+    __builtin_prefetch(gradient);
+    gradients.push_back(gradient);
+  }
+  ids[waiting] = id;
+  found[waiting] = row;
+  ends[waiting] = gradients.size();
+  if (++waiting == ids.size())
     findRows();
 }
 
 void RowUpdates::findRows() {
-  std::array<TableRows::Row, TableRows::kAhead> found;
-  rows.find(ids, rows.layout().stride, found.data());
+  std::span<const TableRows::Row> known = std::span(found).first(waiting);
+  if (std::ranges::find(known, TableRows::kNone) == known.end())
+    rows.prefetch(known, rows.layout().stride);
+  else
+    rows.find(std::span(ids).first(waiting), rows.layout().stride, found.data());
   size_t begin = 0;
-  for (size_t i = 0; i < ids.size(); begin = ends[i++])
+  for (size_t i = 0; i < waiting; begin = ends[i++])
     if (TableRows::Row row = found[i] != TableRows::kNone ? found[i] : rows.sight(ids[i]);
         row != TableRows::kNone)
       take(row, std::span(gradients).subspan(begin, ends[i] - begin));
-  ids.clear(), gradients.clear(), ends.clear();
+  waiting = 0;
+  gradients.clear();
 }
 
 void RowUpdates::take(TableRows::Row row, std::span<const void *const> given) {
-  std::byte *target = gradient.data + taken.size() * rowBytes(table);
+  std::byte *target = gradient.data + taken.size() * bytes;
   if (given.size() == 1 && factor == 1)
-    std::memcpy(target, given.front(), rowBytes(table));
+    copyRow(target, given.front(), bytes);
   else
     sum(given, factor, target, table.dim);
   __builtin_prefetch(&rows.changed(row), /*for writing*/ 1); // which the end of the call marks
@@ -105,11 +115,11 @@ void RowUpdates::finish() {
 /// Copies from the rows to the values at hand, or back.
 void RowUpdates::move(bool back) {
   for (size_t field = 0; field < values.size(); ++field) {
-    auto [offset, bytes] = rows.layout().fields[field];
+    auto [offset, size] = rows.layout().fields[field];
     std::byte *memory = memoryOf(*values[field]);
-    for (size_t i = 0; i < taken.size() && bytes != 0; ++i) {
-      std::byte *row = rows.at(taken[i]) + offset, *value = memory + i * bytes;
-      std::memcpy(back ? row : value, back ? value : row, bytes);
+    for (size_t i = 0; i < taken.size() && size != 0; ++i) {
+      std::byte *row = rows.at(taken[i]) + offset, *value = memory + i * size;
+      copyRow(back ? row : value, back ? value : row, size);
     }
   }
 }

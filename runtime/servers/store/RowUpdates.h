@@ -8,6 +8,8 @@
 #include "runtime/servers/store/Lane.h"
 #include "runtime/servers/store/TableRows.h"
 
+#include <array>
+
 namespace epl::runtime::servers {
 
 /// What a worker has pushed of a part of a table: ids, ascending, and the gradients of their rows.
@@ -31,9 +33,9 @@ public:
 
   /// Begins an update that multiplies gradients by `factor`.
   void begin(double factor);
-  /// Adds what workers have pushed to a row, in their order. Each id once in an update, in any order. The
-  /// gradients stay as they are until the end.
-  void add(int64_t id, std::span<const void *const> gradients);
+  /// Adds what workers have pushed to a row, in their order. Each id once in an update, in any order. `row`:
+  /// the id's, if it is known, else kNone. The gradients stay as they are until the end.
+  void add(int64_t id, TableRows::Row row, std::span<const void *const> gradients);
   /// Ends the update: the rows are as it leaves them.
   void finish();
 
@@ -44,6 +46,7 @@ private:
   void move(bool back);
 
   const manifest::TableT &table;
+  const uint64_t bytes; // of a gradient
   UpdatePlan update;
   Lane &lane;
   TableRows &rows;
@@ -54,9 +57,11 @@ private:
   double factor = 1;
 
   // What was added and has not been looked up.
-  std::vector<int64_t> ids;
-  std::vector<const void *> gradients; // of the first id, then those of the second one, ...
-  std::vector<size_t> ends;            // of each id's in `gradients`
+  size_t waiting = 0;
+  std::array<int64_t, TableRows::kAhead> ids;
+  std::array<TableRows::Row, TableRows::kAhead> found;
+  std::array<size_t, TableRows::kAhead> ends; // of each id's in `gradients`
+  std::vector<const void *> gradients;        // of the first id, then those of the second one, ...
 };
 
 } // namespace epl::runtime::servers

@@ -102,6 +102,7 @@ void TableRows::erase(int64_t id) {
     return;
   index.erase(uint32_t(hashOf(id)), row);
   *idAt(row) = kFree;
+  ++removed;
   spare.push_back(row);
 }
 
@@ -111,11 +112,23 @@ void TableRows::clear() {
   memory.clear();
   spare.clear();
   used = 0;
+  ++removed;
   sightings.clear();
 }
 
 TableRows::Row TableRows::find(int64_t id) const {
   return index.find(uint32_t(hashOf(id)), [&](Row row) { return idOf(row) == id; });
+}
+
+void TableRows::prefetch(std::span<const Row> some, size_t bytes) const {
+  for (Row number : some) {
+    if (number == kNone)
+      continue;
+    const std::byte *row = at(number);
+    for (size_t offset = 0; offset < bytes; offset += kCacheLine)
+      __builtin_prefetch(row + offset);
+    __builtin_prefetch(row + bytes - 1);
+  }
 }
 
 void TableRows::find(std::span<const int64_t> ids, size_t bytes, Row *found) const {
@@ -127,14 +140,10 @@ void TableRows::find(std::span<const int64_t> ids, size_t bytes, Row *found) con
   // As yet it is only said which row has the hash.
   for (size_t i = 0; i < ids.size(); ++i) {
     found[i] = index.find(hashes[i], [](Row) { return true; });
-    if (found[i] == kNone)
-      continue;
-    __builtin_prefetch(idAt(found[i]));
-    const std::byte *row = at(found[i]);
-    for (size_t offset = 0; offset < bytes; offset += kCacheLine)
-      __builtin_prefetch(row + offset);
-    __builtin_prefetch(row + bytes - 1);
+    if (found[i] != kNone)
+      __builtin_prefetch(idAt(found[i]));
   }
+  prefetch(std::span(found, ids.size()), bytes);
   for (size_t i = 0; i < ids.size(); ++i)
     if (found[i] != kNone && idOf(found[i]) != ids[i])
       found[i] = find(ids[i]);

@@ -43,6 +43,8 @@ public:
   /// Bytes that rows and index take, but for memory that no row has been in.
   size_t bytes() const;
 
+  /// How often rows were removed: till the next time a row stays where it was found.
+  uint64_t removals() const { return removed; }
   /// How many updates there were, which the next row that changes is marked with.
   uint64_t version = 0;
 
@@ -52,6 +54,8 @@ public:
   /// many of each row's are about to be used; they are on their way into the cache as well.
   void find(std::span<const int64_t> ids, size_t bytes, Row *found) const;
   static constexpr size_t kAhead = 64;
+  /// Has the first `bytes` of rows, some of which are kNone, on their way into the cache.
+  void prefetch(std::span<const Row> some, size_t bytes) const;
   /// The row of an id, which is made if there is none and the table admits ids at once. Else kNone.
   Row findOrAdmit(int64_t id);
   /// The row of an id that an update is for: kNone if it has not been seen often enough.
@@ -102,6 +106,7 @@ private:
   std::vector<std::byte *> slabs; // all of the memory
   std::vector<Row> spare;         // places of rows that were erased
   Row used = 0;                   // places of slabs that have had a row
+  uint64_t removed = 0;           // times
   RowIndex index;
   tsl::robin_map<int64_t, uint32_t> sightings; // of ids that have no row yet
 };

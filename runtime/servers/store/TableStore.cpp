@@ -1,13 +1,13 @@
 #include "runtime/servers/store/TableStore.h"
 
 #include "runtime/Error.h"
-#include "runtime/servers/store/LaneIds.h"
+#include "runtime/servers/model/CopyRow.h"
+#include "runtime/servers/store/AskedRows.h"
 #include "runtime/servers/store/RowUpdates.h"
 
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <cstring>
 #include <mutex>
 #include <queue>
 
@@ -16,18 +16,57 @@ namespace epl::runtime::servers {
 namespace {
 
 /// A push, and which lane has which of its rows.
-struct DealtPush {
+class DealtPush {
+public:
   DealtPush(const TableStore::Push &push, const BlockTable &blocks, uint32_t part, uint32_t lanes)
-      : memory(push.memory), rows(PushedRows::of({push.memory.data, push.bytes}, blocks, part)),
-        ids(rows.ids, lanes, LaneIds::kLargestChunk,
-            [this, &blocks, part](size_t begin, size_t end) { rows.checkIds(begin, end, blocks, part); }) {}
+      : memory(push.memory), pushed(PushedRows::of({push.memory.data, push.bytes}, blocks, part)),
+        asked(push.asked),
+        own(pushed.ids, lanes, LaneIds::kLargestChunk,
+            [this, &blocks, part](size_t begin, size_t end) { pushed.checkIds(begin, end, blocks, part); }) {}
   DealtPush(const DealtPush &) = delete;
 
+  /// What the worker had asked for, if the push is for the same ids; null otherwise. By any lane, which has
+  /// gathered that.
+  AskedRows *known() {
+    std::call_once(compared, [&] {
+      if (asked && !asked->areAscending(pushed.ids))
+        asked = nullptr;
+    });
+    return asked.get();
+  }
+  LaneIds &lanes() { return known() ? known()->lanes : own; }
+  const PushedRows &rows() const { return pushed; }
+
+private:
   HostTensor memory;
-  PushedRows rows;
-  LaneIds ids;
+  PushedRows pushed;
+  std::once_flag compared;
+  std::shared_ptr<AskedRows> asked;
+  LaneIds own;
 };
 using DealtPushes = std::vector<std::unique_ptr<DealtPush>>;
+
+/// Goes through the rows of a push that a lane has.
+class PushCursor {
+public:
+  PushCursor(DealtPush &push, uint32_t lane, const TableRows &rows, uint64_t rowBytes)
+      : pushed(push.rows()), own(push.lanes(), lane), rowBytes(rowBytes) {
+    if (AskedRows *known = push.known(); known && known->holds(lane, rows))
+      found = known->found.data();
+  }
+
+  bool next() { return own.next(); }
+  int64_t id() const { return pushed.ids[own.position]; }
+  const void *gradient() const { return pushed.gradients + own.position * rowBytes; }
+  /// kNone if it is not known.
+  TableRows::Row row() const { return found ? found[own.position] : TableRows::kNone; }
+
+private:
+  PushedRows pushed;
+  LaneCursor own;
+  uint64_t rowBytes;
+  const TableRows::Row *found = nullptr;
+};
 
 /// Rows are gathered in parts of so many bytes, which may be sent while the next one is made.
 constexpr size_t kPart = size_t(1) << 20;
@@ -44,8 +83,7 @@ struct TableStore::Shard {
   void update(const DealtPushes &pushes, uint64_t rowBytes, double factor);
   void updateBy(DealtPush &push, uint64_t rowBytes);
   void merge(const DealtPushes &pushes, uint64_t rowBytes);
-  void gather(std::span<const int64_t> ids, std::span<const uint16_t> positions, uint64_t rowBytes,
-              bool create, std::byte *target);
+  void gather(AskedRows &asked, size_t chunk, uint64_t rowBytes, bool create, std::byte *target);
 
   FilePart filePart(uint32_t server, uint32_t servers) const { return {server, servers, number, count}; }
 
@@ -67,9 +105,9 @@ void TableStore::Shard::update(const DealtPushes &pushes, uint64_t rowBytes, dou
 }
 
 void TableStore::Shard::updateBy(DealtPush &push, uint64_t rowBytes) {
-  for (LaneCursor own(push.ids, number); own.next();) {
-    const void *gradient = push.rows.gradients + own.position * rowBytes;
-    updates.add(push.rows.ids[own.position], std::span(&gradient, 1));
+  for (PushCursor own(push, number, rows, rowBytes); own.next();) {
+    const void *gradient = own.gradient();
+    updates.add(own.id(), own.row(), std::span(&gradient, 1));
   }
 }
 
@@ -77,83 +115,83 @@ void TableStore::Shard::updateBy(DealtPush &push, uint64_t rowBytes) {
 void TableStore::Shard::merge(const DealtPushes &pushes, uint64_t rowBytes) {
   using Next = std::pair<int64_t, size_t>; // id and push
   std::priority_queue<Next, std::vector<Next>, std::greater<>> queue;
-  std::vector<LaneCursor> own;
+  std::vector<PushCursor> own;
+  own.reserve(pushes.size());
   auto advance = [&](size_t push) {
     if (own[push].next())
-      queue.emplace(pushes[push]->rows.ids[own[push].position], push);
+      queue.emplace(own[push].id(), push);
   };
   for (size_t push = 0; push < pushes.size(); ++push) {
-    own.emplace_back(pushes[push]->ids, number);
+    own.emplace_back(*pushes[push], number, rows, rowBytes);
     advance(push);
   }
   std::vector<const void *> gradients;
   while (!queue.empty()) {
     int64_t id = queue.top().first;
+    TableRows::Row row = TableRows::kNone;
     gradients.clear();
     while (!queue.empty() && queue.top().first == id) {
       size_t push = queue.top().second;
       queue.pop();
-      gradients.push_back(pushes[push]->rows.gradients + own[push].position * rowBytes);
+      gradients.push_back(own[push].gradient());
+      if (row == TableRows::kNone)
+        row = own[push].row();
       advance(push);
     }
-    updates.add(id, gradients);
+    updates.add(id, row, gradients);
   }
 }
 
-/// The rows of the ids at some positions.
-void TableStore::Shard::gather(std::span<const int64_t> ids, std::span<const uint16_t> positions,
-                               uint64_t rowBytes, bool create, std::byte *target) {
+/// The rows of a chunk.
+void TableStore::Shard::gather(AskedRows &asked, size_t chunk, uint64_t rowBytes, bool create,
+                               std::byte *target) {
+  std::span<const uint16_t> positions = asked.lanes.of(chunk, number);
+  size_t first = asked.lanes.beginOf(chunk);
   std::array<int64_t, TableRows::kAhead> some;
   std::array<TableRows::Row, TableRows::kAhead> found;
   for (size_t begin = 0; begin < positions.size(); begin += some.size()) {
     std::span<const uint16_t> here =
         positions.subspan(begin, std::min(some.size(), positions.size() - begin));
-    std::ranges::transform(here, some.begin(), [&](uint16_t position) { return ids[position]; });
+    std::ranges::transform(here, some.begin(),
+                           [&](uint16_t position) { return (*asked.ids)[first + position]; });
     rows.find(std::span(some).first(here.size()), rowBytes, found.data());
     for (size_t i = 0; i < here.size(); ++i) {
       bool make = create && found[i] == TableRows::kNone;
       TableRows::Row row = make ? rows.findOrAdmit(some[i]) : found[i];
+      asked.found[first + here[i]] = row;
       std::byte *value = target + here[i] * rowBytes;
       if (row == TableRows::kNone)
         rows.writeFirst(some[i], value);
       else
-        std::memcpy(value, rows.at(row), rowBytes);
+        copyRow(value, rows.at(row), rowBytes);
     }
   }
 }
 
 /// Rows as lanes gather them, chunk by chunk.
 struct TableStore::Gathering {
-  Gathering(const TableStore &store, uint32_t part, std::shared_ptr<const std::vector<int64_t>> given,
-            HostTensor rows, uint32_t lanes, Gathered done)
-      : given(std::move(given)), rows(std::move(rows)), rowBytes(servers::rowBytes(store.blocks.table(part))),
-        ids(*this->given, lanes, std::clamp<size_t>(kPart / rowBytes, 1, LaneIds::kLargestChunk),
-            [this, &store, part](size_t begin, size_t end) { store.checkAsked(part, idsOf(begin, end)); }),
-        left(ids.numChunks()), done(std::move(done)) {
+  Gathering(std::shared_ptr<AskedRows> asked, HostTensor rows, uint64_t rowBytes, uint32_t lanes,
+            Gathered done)
+      : asked(std::move(asked)), rows(std::move(rows)), rowBytes(rowBytes),
+        left(this->asked->lanes.numChunks()), done(std::move(done)) {
     for (std::atomic<uint32_t> &lanesLeft : left)
       lanesLeft = lanes;
-  }
-
-  std::span<const int64_t> idsOf(size_t begin, size_t end) const {
-    return std::span(*given).subspan(begin, end - begin);
   }
 
   /// One lane's. All go through the chunks in their order, so who is the last one in a chunk has said so
   /// before any other chunk ends.
   void run(Shard &shard, bool create) {
+    asked->begin(shard.number, shard.rows);
     for (size_t chunk = 0; chunk < left.size(); ++chunk) {
-      size_t begin = ids.beginOf(chunk), end = ids.endOf(chunk);
-      shard.gather(idsOf(begin, end), ids.of(chunk, shard.number), rowBytes, create,
-                   rows.data + begin * rowBytes);
+      shard.gather(*asked, chunk, rowBytes, create, rows.data + asked->lanes.beginOf(chunk) * rowBytes);
       if (left[chunk].fetch_sub(1) == 1 && chunk + 1 < left.size())
-        done("", rows, end * rowBytes);
+        done("", rows, asked->lanes.endOf(chunk) * rowBytes);
     }
   }
 
-  const std::shared_ptr<const std::vector<int64_t>> given;
+  const std::shared_ptr<AskedRows> asked;
   const HostTensor rows;
   const uint64_t rowBytes;
-  LaneIds ids;
   std::vector<std::atomic<uint32_t>> left; // lanes that have not done a chunk
   const Gathered done;
 };
@@ -220,17 +258,24 @@ void TableStore::checkAsked(uint32_t part, std::span<const int64_t> ids) const {
                   " of table \"" + blocks.table(part).name + "\", which it has not");
 }
 
-void TableStore::gather(uint32_t part, std::shared_ptr<const std::vector<int64_t>> ids, bool create,
-                        Gathered done) {
+std::shared_ptr<AskedRows> TableStore::gather(uint32_t part, std::shared_ptr<const std::vector<int64_t>> ids,
+                                              bool create, Gathered done) {
   auto lanes = uint32_t(shardsOf(part).size());
   const manifest::TableT &table = blocks.table(part);
+  uint64_t bytes = rowBytes(table);
+  auto asked =
+      std::make_shared<AskedRows>(ids, lanes, std::clamp<size_t>(kPart / bytes, 1, LaneIds::kLargestChunk),
+                                  [this, part, all = std::span(*ids)](size_t begin, size_t end) {
+                                    checkAsked(part, all.subspan(begin, end - begin));
+                                  });
   TensorType type{table.type, {int64_t(ids->size()), int64_t(table.dim)}};
   std::shared_ptr<Memory> memory = gathered.take(type.bytes());
   HostTensor rows{type, memory->data(), memory};
-  auto all = std::make_shared<Gathering>(*this, part, std::move(ids), rows, lanes, std::move(done));
+  auto all = std::make_shared<Gathering>(asked, rows, bytes, lanes, std::move(done));
   onAll(
       part, [all, create](Shard &shard) { all->run(shard, create); },
       [all](const std::string &error) { all->done(error, all->rows, all->rows.type.bytes()); });
+  return asked;
 }
 
 void TableStore::countOnAll(uint32_t part, CountingWork work, Counted done) {

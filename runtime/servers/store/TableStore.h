@@ -15,6 +15,8 @@
 
 namespace epl::runtime::servers {
 
+class AskedRows;
+
 /// A server's parts of all tables. The rows of a part are dealt out to the lanes by their ids, so all lanes
 /// work at once, each at its own ids (LaneIds.h). What is asked for of a part is done in the order in which
 /// it was asked. For one thread at a time.
@@ -28,10 +30,12 @@ public:
              std::span<const std::unique_ptr<Lane>> lanes);
   ~TableStore();
 
-  /// A push of a part as it has come: bytes, and their owner's memory.
+  /// A push of a part as it has come: bytes, and their owner's memory. `asked`: what its worker has asked for
+  /// before, which says where rows are if the ids are the same; may be null.
   struct Push {
     HostTensor memory;
     uint64_t bytes;
+    std::shared_ptr<AskedRows> asked = nullptr;
   };
   /// Updates rows of a part: the workers' gradients of each id are added in the order of `pushes`, and
   /// multiplied by `factor`.
@@ -42,7 +46,9 @@ public:
   /// error.
   using Gathered = std::function<void(const std::string &error, const HostTensor &rows, uint64_t bytes)>;
   /// The rows of ids, in their order. `create`: ids without one get one, if the table admits them at once.
-  void gather(uint32_t part, std::shared_ptr<const std::vector<int64_t>> ids, bool create, Gathered done);
+  /// Returned: what a push for the same ids may be given.
+  std::shared_ptr<AskedRows> gather(uint32_t part, std::shared_ptr<const std::vector<int64_t>> ids,
+                                    bool create, Gathered done);
 
   /// Called as Done; `rows`: how many it was done with.
   using Counted = std::function<void(const std::string &error, uint64_t rows)>;

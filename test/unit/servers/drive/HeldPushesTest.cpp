@@ -36,7 +36,7 @@ private:
 };
 
 class Nobody final : public StreamUser {
-  void received(uint64_t, std::span<const std::byte>, std::span<const std::byte>) override {}
+  void received(uint64_t, std::span<const std::byte>, const Payload &) override {}
   void broke(uint64_t, const Ending &) override {}
 };
 

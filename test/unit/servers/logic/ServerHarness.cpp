@@ -112,7 +112,7 @@ void ServerHarness::store(const StoreGradient &store) {
   if (job->blocks.isPart(store.key.block))
     return; // rows, which are not kept
   auto *begin = reinterpret_cast<std::byte *>(&gradients[store.key]) + store.offset;
-  std::memcpy(begin, store.bytes.data(), store.bytes.size());
+  store.bytes.copyTo({begin, store.bytes.size()});
 }
 
 void ServerHarness::act(ServerLogic::Actions actions) {
@@ -137,8 +137,7 @@ void ServerHarness::act(ServerLogic::Actions actions) {
     }
     if (auto *stored = std::get_if<StoreIds>(&action)) {
       ids.resize(stored->total / sizeof(int64_t));
-      std::ranges::copy(stored->bytes,
-                        std::as_writable_bytes(std::span(ids)).begin() + int64_t(stored->offset));
+      stored->bytes.copyTo(std::as_writable_bytes(std::span(ids)).subspan(stored->offset));
     }
     if (auto *sent = std::get_if<SendRows>(&action))
       rows.push_back(*sent);

@@ -32,7 +32,7 @@ void GatheringServer::received(uint64_t stream, const NetworkFrame &frame) {
   if (auto *join = std::get_if<frames::JoinT>(&message))
     act(logic.join(stream, *join, network.now()));
   else if (logic.has(stream))
-    act(logic.received(stream, frame.head, frame.payload, network.now()));
+    act(logic.received(stream, frame.head, Payload(frame.payload), network.now()));
 }
 
 void GatheringServer::tick() {
@@ -60,7 +60,7 @@ Sharer::Sharer(Network &network, GatheringServer &server, uint32_t number, uint3
 
 void Sharer::received(uint64_t stream, const NetworkFrame &frame) {
   if (links.contains(stream))
-    act(logic.received(links.at(stream), frame.head, frame.payload, network.now()));
+    act(logic.received(links.at(stream), frame.head, Payload(frame.payload), network.now()));
 }
 
 void Sharer::broke(uint64_t stream) {

@@ -6,10 +6,10 @@ namespace epl::runtime::servers::test {
 
 using namespace server_actions;
 
-void Buffer::store(uint64_t offset, uint64_t total, std::span<const std::byte> piece) {
+void Buffer::store(uint64_t offset, uint64_t total, const Payload &piece) {
   if (offset == 0)
     bytes.assign(total, std::byte(0xee));
-  std::ranges::copy(piece, bytes.begin() + int64_t(offset));
+  piece.copyTo(std::span(bytes).subspan(offset));
 }
 
 Values Buffer::values() const {
@@ -35,7 +35,7 @@ SimulatedServer::SimulatedServer(uint32_t server, const Scenario &scenario, Netw
 }
 
 void SimulatedServer::received(uint64_t stream, const NetworkFrame &frame) {
-  act(logic.received(stream, frame.head, frame.payload, network.now()));
+  act(logic.received(stream, frame.head, Payload(frame.payload), network.now()));
 }
 
 void SimulatedServer::broke(uint64_t stream) { act(logic.broke(stream, network.now())); }

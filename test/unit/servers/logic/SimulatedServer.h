@@ -19,7 +19,7 @@ inline constexpr uint64_t simulatedPayload = 16;
 struct Buffer {
   std::vector<std::byte> bytes;
 
-  void store(uint64_t offset, uint64_t total, std::span<const std::byte> piece);
+  void store(uint64_t offset, uint64_t total, const Payload &piece);
   Values values() const;
 };
 std::vector<std::byte> bytesOf(const Values &values);

@@ -29,7 +29,7 @@ SimulatedWorker::SimulatedWorker(uint32_t worker, uint64_t life, const Scenario 
 }
 
 void SimulatedWorker::received(uint64_t stream, const NetworkFrame &frame) {
-  act(logic.received(links.at(stream), frame.head, frame.payload, network.now()));
+  act(logic.received(links.at(stream), frame.head, Payload(frame.payload), network.now()));
 }
 
 void SimulatedWorker::broke(uint64_t stream) { act(logic.broke(links.at(stream), "reset", network.now())); }

@@ -3,6 +3,7 @@
 #include "runtime/servers/store/BlockStore.h"
 
 #include "runtime/Error.h"
+#include "runtime/servers/store/AskedRows.h"
 #include "runtime/servers/store/LaneIds.h"
 #include "runtime/servers/store/Occurrences.h"
 #include "test/unit/servers/RowDescent.h"
@@ -31,12 +32,13 @@ struct Fixture {
     store = std::make_unique<BlockStore>(manifest, 0, plans, threads);
   }
 
-  /// Updates and waits; why it failed.
-  std::string update(const std::vector<Rows> &pushes, double factor = 1) {
+  /// Updates and waits; why it failed. `asked`: of the first push.
+  std::string update(const std::vector<Rows> &pushes, double factor = 1,
+                     std::shared_ptr<AskedRows> asked = nullptr) {
     std::vector<TableStore::Push> given;
     for (const Rows &push : pushes) {
       HostTensor memory = rowsPush(push, kDim);
-      given.push_back({memory, memory.type.bytes()});
+      given.push_back({memory, memory.type.bytes(), std::exchange(asked, nullptr)});
     }
     std::promise<std::string> done;
     store->tables().update(blocks.partOf(0, 0), given, factor,
@@ -48,23 +50,25 @@ struct Fixture {
     std::promise<std::vector<float>> done;
     // What is there is taken at once: it stays.
     std::vector<float> found;
-    store->tables().gather(blocks.partOf(0, 0), std::make_shared<const std::vector<int64_t>>(ids), create,
-                           [&](const std::string &error, const HostTensor &rows, uint64_t bytes) {
-                             EXPECT_EQ(error, "");
-                             EXPECT_GE(bytes, found.size() * sizeof(float));
-                             auto *values = reinterpret_cast<const float *>(rows.data);
-                             found.insert(found.end(), values + found.size(), values + bytes / sizeof(float));
-                             ++calls;
-                             if (bytes == rows.type.bytes())
-                               done.set_value(found);
-                           });
+    asked = store->tables().gather(
+        blocks.partOf(0, 0), std::make_shared<const std::vector<int64_t>>(ids), create,
+        [&](const std::string &error, const HostTensor &rows, uint64_t bytes) {
+          EXPECT_EQ(error, "");
+          EXPECT_GE(bytes, found.size() * sizeof(float));
+          auto *values = reinterpret_cast<const float *>(rows.data);
+          found.insert(found.end(), values + found.size(), values + bytes / sizeof(float));
+          ++calls;
+          if (bytes == rows.type.bytes())
+            done.set_value(found);
+        });
     return done.get_future().get();
   }
 
   uint64_t rows() const { return store->tables().rows(blocks.partOf(0, 0)); }
 
   static constexpr int64_t kDim = 4;
-  std::atomic<int> calls = 0; // of who gathers
+  std::atomic<int> calls = 0;       // of who gathers
+  std::shared_ptr<AskedRows> asked; // last
   std::shared_ptr<manifest::ManifestT> manifest;
   BlockTable blocks;
   ApplyPlans plans;
@@ -160,6 +164,62 @@ TEST(LaneIds, DealOutEachIdOnce) {
   EXPECT_FALSE(LaneCursor(none, 0).next());
 }
 
+/// Waits for a task; how many rows it was done with, or why not.
+std::string outcomeOf(const std::function<void(TableStore::Counted)> &task) {
+  std::promise<std::string> done;
+  task([&](const std::string &error, uint64_t rows) {
+    done.set_value(error.empty() ? std::to_string(rows) : error);
+  });
+  return done.get_future().get();
+}
+
+/// Ids in ascending order.
+std::vector<int64_t> idsOf(const Rows &rows) {
+  std::vector<int64_t> ids;
+  ids.reserve(rows.size());
+  for (const auto &[id, row] : rows)
+    ids.push_back(id);
+  return ids;
+}
+
+/// A push is the same with what its worker has asked for before as without it, whatever that was, and though
+/// other rows may be where those were.
+TEST(TableStore, UpdatesRowsWhereALookupHasFoundThem) {
+  constexpr int64_t kCount = 20000; // more than a chunk
+  for (uint32_t threads : {1, 3}) {
+    Fixture with(threads), without(threads);
+    uint32_t part = with.blocks.partOf(0, 0);
+    Rows all, some, fresh;
+    for (int64_t id = 0; id < kCount; ++id)
+      all[id] = gradientOf(id, 0);
+    for (int64_t id = 1; id < kCount; id += 3)
+      some[id] = gradientOf(id, 1), fresh[id + kCount] = gradientOf(id, 2);
+    auto step = [&](const std::vector<int64_t> &ids, bool create, const std::vector<Rows> &pushes) {
+      EXPECT_EQ(with.gather(ids, create), without.gather(ids, create));
+      EXPECT_EQ(with.update(pushes, 0.5, with.asked), "");
+      EXPECT_EQ(without.update(pushes, 0.5), "");
+    };
+    step(idsOf(all), /*create=*/true, {all});
+    EXPECT_TRUE(std::ranges::none_of(with.asked->found, [](auto row) { return row == TableRows::kNone; }));
+    EXPECT_TRUE(with.asked->areAscending(idsOf(all)));
+    EXPECT_FALSE(with.asked->areAscending(idsOf(some)));
+    step(idsOf(all), true, {some});
+    step(idsOf(some), true, {some, all});
+    step(idsOf(fresh), /*create=*/false, {fresh});
+    step({1, 0, 0}, true, {Rows{{1, gradientOf(1, 0)}}});
+    EXPECT_FALSE(with.asked->areAscending(std::vector<int64_t>{1, 0, 0}));
+    EXPECT_EQ(with.gather(idsOf(all)), without.gather(idsOf(all)));
+    for (Fixture *each : {&with, &without}) {
+      std::shared_ptr<AskedRows> before = each->asked;
+      EXPECT_NE(outcomeOf([&](auto done) { each->store->tables().evict(part, 2, done); }), "0");
+      each->gather(idsOf(fresh)); // in the places of others
+      EXPECT_EQ(each->update({all}, 0.5, each == &with ? before : nullptr), "");
+    }
+    EXPECT_EQ(with.gather(idsOf(all), false), without.gather(idsOf(all), false));
+    EXPECT_EQ(with.gather(idsOf(fresh), false), without.gather(idsOf(fresh), false));
+  }
+}
+
 TEST(TableStore, MakesRowsOnlyWhereItShall) {
   Fixture fixture(2);
   EXPECT_EQ(fixture.gather({3, 9}, /*create=*/false), std::vector<float>(8, 100));
@@ -198,15 +258,6 @@ TEST(TableStore, RefusesWhatIsNotItsOwn) {
       fixture.blocks.partOf(0, 0), std::make_shared<const std::vector<int64_t>>(std::vector<int64_t>{2, 3}),
       true, [&](const std::string &error, const HostTensor &, uint64_t) { asked.set_value(error); });
   EXPECT_EQ(asked.get_future().get(), "server 0 is asked for id 3 of table \"user\", which it has not");
-}
-
-/// Waits for a task; how many rows it was done with, or why not.
-std::string outcomeOf(const std::function<void(TableStore::Counted)> &task) {
-  std::promise<std::string> done;
-  task([&](const std::string &error, uint64_t rows) {
-    done.set_value(error.empty() ? std::to_string(rows) : error);
-  });
-  return done.get_future().get();
 }
 
 std::filesystem::path newFolder(const std::string &name) {
