@@ -1,5 +1,6 @@
 #include "BareGrpc.h"
 
+#include <algorithm>
 #include <cstring>
 #include <grpcpp/grpcpp.h>
 #include <grpcpp/impl/codegen/service_type.h>
@@ -15,6 +16,12 @@ using grpc::ByteBuffer;
 namespace {
 
 constexpr const char *kMethod = "/bare.Bare/Move";
+
+/// What each exchange begins with.
+struct Order {
+  uint64_t there, back, chunk; ///< bytes
+  bool atOnce;                 ///< whether each message is answered when it has come, or all when all have
+};
 
 /// What lands of a message, in a place of the receiver's.
 void land(const ByteBuffer &message, std::byte *target) {
@@ -38,15 +45,24 @@ public:
     using Handler = grpc::internal::BidiStreamingHandler<Service, ByteBuffer, ByteBuffer>;
     auto move = [](Service *service, grpc::ServerContext *,
                    grpc::ServerReaderWriter<ByteBuffer, ByteBuffer> *stream) {
-      std::span<std::byte> left;
       ByteBuffer message;
       while (stream->Read(&message)) {
-        if (left.size() < message.Length())
-          left = service->tensor;
-        std::span<std::byte> place = left.first(message.Length());
-        left = left.subspan(message.Length());
-        land(message, place.data());
-        stream->Write(messageOf(place));
+        Order order;
+        land(message, reinterpret_cast<std::byte *>(&order));
+        uint64_t sent = 0;
+        auto answer = [&](uint64_t end) {
+          for (end = std::min(end, order.back); sent < end; sent += std::min(order.chunk, end - sent))
+            stream->Write(
+                messageOf(std::span(service->tensor).subspan(sent, std::min(order.chunk, end - sent))));
+        };
+        for (uint64_t come = 0; come < order.there; come += message.Length()) {
+          if (!stream->Read(&message))
+            return grpc::Status::CANCELLED;
+          land(message, service->tensor.data() + come);
+          if (order.atOnce)
+            answer(come + message.Length());
+        }
+        answer(order.back);
       }
       return grpc::Status::OK;
     };
@@ -91,13 +107,16 @@ BareGrpc::~BareGrpc() {
   ends->server->Shutdown();
 }
 
-void BareGrpc::exchange(std::span<const std::byte> there, std::span<std::byte> back, size_t chunk) {
+void BareGrpc::exchange(std::span<const std::byte> there, std::span<std::byte> back, size_t chunk,
+                        Answers answers) {
+  Order order{there.size(), back.size(), chunk, answers == Answers::atOnce};
+  ends->stream->Write(messageOf(std::as_bytes(std::span(&order, 1))));
   std::thread writer([&] {
     for (size_t at = 0; at < there.size(); at += chunk)
-      ends->stream->Write(messageOf(there.subspan(at, chunk)));
+      ends->stream->Write(messageOf(there.subspan(at, std::min(chunk, there.size() - at))));
   });
   ByteBuffer message;
-  for (size_t at = 0; at < back.size(); at += chunk) {
+  for (size_t at = 0; at < back.size(); at += message.Length()) {
     if (!ends->stream->Read(&message))
       throw std::runtime_error("the bare stream ended");
     land(message, back.data() + at);

@@ -8,15 +8,19 @@
 
 namespace epl::benchmark {
 
-/// A server on the loopback that sends all that comes back, and a client that is connected to it.
+/// When a server answers: what has come, as it comes; or all, when all has come.
+enum class Answers { atOnce, atTheEnd };
+
+/// A server on the loopback that answers with bytes, and a client that is connected to it.
 class BareGrpc {
 public:
-  /// The server has a tensor of so many bytes, through which what comes goes back.
+  /// The server has a tensor of so many bytes: what comes lands there, and what goes back is from there.
   explicit BareGrpc(size_t size);
   ~BareGrpc();
 
-  /// Sends the bytes in chunks, and takes those that come back to the same places of `back`.
-  void exchange(std::span<const std::byte> there, std::span<std::byte> back, size_t chunk);
+  /// Sends bytes in chunks, and takes as many as `back` has, which is not more than the server's tensor.
+  void exchange(std::span<const std::byte> there, std::span<std::byte> back, size_t chunk,
+                Answers answers = Answers::atOnce);
 
 private:
   struct Ends;
