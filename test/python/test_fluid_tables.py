@@ -22,8 +22,9 @@ from epl.fluid.programs import imported
 from epl.paddle.row_updates import RowUpdate
 from epl.paddle.running import Run
 from epl.paddle.tables import read_tables
+from epl.servers import roles
 from epl.servers.strategy import AssignedServers
-from fluid_ctr import ROWS, batch, network
+from fluid_ctr import FEEDS, ROWS, batch, first_rows, network
 from over_processes.launching import environment_of
 from test_fluid_pservers import ENDPOINTS, _joins_anew, load, run, shapes, transpiled  # noqa: F401
 
@@ -83,6 +84,21 @@ def test_trainers_go_on_from_saved_tables(tmp_path: Path) -> None:
     run(tmp_path, 1, 2, "2", "4", program="resume", script=SCRIPT)
     whole, resumed = (load(tmp_path / f"from {first}.npz")["words"] for first in (0, 2))
     np.testing.assert_allclose(resumed, whole, rtol=1e-6, atol=1e-7)
+    # A process without servers.
+    np.testing.assert_allclose(
+        inferred(tmp_path / "model", None), load(tmp_path / "model.npz")["tested"], rtol=1e-6
+    )
+
+
+def inferred(model: Path, file: str | None, endpoints: Any = None) -> Any:
+    """The loss that a model for inference gives, in a scope of its own."""
+    executor = fluid.Executor()
+    with fluid.scope_guard(fluid.Scope()):
+        program, feeds, targets = fluid.io.load_inference_model(
+            model, executor, params_filename=file, pserver_endpoints=endpoints
+        )
+        assert sorted(feeds) == sorted(FEEDS)
+        return executor.run(program, feed=batch(0, 0), fetch_list=targets)[0]
 
 
 @pytest.mark.parametrize("mode", ["async", "half_async"])
@@ -166,6 +182,73 @@ def test_what_a_trainer_may_not_do_with_a_table() -> None:
         executor.run(program, feed=batch(0, 0), fetch_list=["words"])
     with pytest.raises(epl.ArgumentError, match='the program trains "words", a table that servers hold, and'):
         executor.run(program.clone(), feed=batch(0, 0), fetch_list=[loss])
+
+
+@pytest.mark.parametrize("file", [None, "parameters"])
+@pytest.mark.usefixtures("own_servers")
+def test_a_model_for_inference_has_tables_as_parameters(
+    tmp_path: Path, file: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loss, test_program = network("Adagrad")
+    program, executor, endpoints = alone(), fluid.Executor(), ["127.0.0.1:6174"]
+
+    def save() -> None:
+        fluid.io.save_inference_model(tmp_path, FEEDS, [loss], executor, program, params_filename=file)
+
+    def tested() -> Any:
+        return executor.run(test_program, feed=batch(0, 0), fetch_list=[loss])[0]
+
+    executor.run(fluid.default_startup_program())
+    with pytest.raises(epl.ArgumentError, match=r'save of table "[a-z]+" is called before the first call'):
+        save()
+    for step in range(2):
+        executor.run(program, feed=batch(step, 0))
+    before = tested()
+    save()
+    assert np.array_equal(inferred(tmp_path, file), before)
+    assert np.array_equal(inferred(tmp_path, file, endpoints), before)
+    for step in range(2):  # it goes on: nothing was loaded into tables
+        executor.run(program, feed=batch(step, 0))
+    assert tested() < before
+    assert np.array_equal(inferred(tmp_path, file), before)
+    live = inferred(tmp_path, file, endpoints)  # rows as they are now, and other parameters as they were
+    assert live < before
+    assert not np.array_equal(live, tested())
+    # In another process, and with no part of Fluid.
+    monkeypatch.setattr(tables, "_BY_NAME", {})
+    assert np.array_equal(inferred(tmp_path, file, endpoints), before)
+    model = epl.paddle.load(tmp_path / "__model__")
+    values = model.read_parameters(tmp_path if file is None else tmp_path / file)
+    np.testing.assert_allclose(model(values, batch(0, 0))[0], before, rtol=1e-6)
+    used = np.unique([batch(step, 0)[name] for step in range(2) for name in ("query", "title")])
+    others = np.setdiff1d(np.arange(1, ROWS), used)  # 0 is the padding
+    np.testing.assert_allclose(values["words"][others], first_rows()[others], rtol=1e-6)
+    assert not np.isclose(values["words"][used[used > 0]], first_rows()[used[used > 0]]).all(1).any()
+
+
+@pytest.mark.usefixtures("own_servers")
+def test_where_a_model_for_inference_does_not_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loss, _ = network("SGD")
+    program, executor = alone(), fluid.Executor()
+    executor.run(fluid.default_startup_program())
+    executor.run(program, feed=batch(0, 0))
+    fluid.io.save_inference_model(tmp_path / "model", FEEDS, [loss], executor, program)
+    strategy = pservers.noted(program)
+    assert isinstance(strategy, AssignedServers)
+    role = roles.Role("worker", 0, ("127.0.0.1:6174",), 1)
+    next(iter(tables._BY_NAME.values())).strategy = replace(strategy, role=role)
+    with pytest.raises(epl.ArgumentError, match=r"pserver_endpoints are 127.0.0.1:1, and table .* expected"):
+        fluid.io.load_inference_model(tmp_path / "model", executor, pserver_endpoints=["127.0.0.1:1"])
+    fluid.io.load_inference_model(tmp_path / "model", executor)
+    with pytest.raises(
+        epl.ArgumentError, match=r'"users" is of a table, which .* and has a value in the scop'
+    ):
+        executor.run(program, feed=batch(0, 0))
+    monkeypatch.setattr(tables, "_BY_NAME", {})
+    fluid.global_scope().values.clear()
+    (tmp_path / "words.parts").mkdir()
+    with pytest.raises(epl.Error, match=r'has "words" by rows \(".*words.parts"\).*save_inference_model of'):
+        fluid.io.load_persistables(executor, tmp_path, program)
 
 
 def two_paddings() -> Any:

@@ -1,4 +1,6 @@
-"""Tables of programs beside files of variables, as servers of Fluid save them when they are notified.
+"""Tables of programs beside files of variables: by rows, for training, or whole, for inference.
+
+By rows, as servers of Fluid save them when they are notified:
 
 <folder>/<table>_<i>                 files of server i, in the layout of safetensors
 <folder>/<table>.parts               links to the files of all servers
@@ -9,14 +11,19 @@ from __future__ import annotations
 import os
 import re
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote
+
+import numpy as np
 
 from epl.errors import Error, reason
 from epl.tables.keeping import KEEPING
 from epl.tables.table import Table
 
 _SERVER = re.compile(r"\.server([0-9]+)of[0-9]+\.")
+_PULLED = 1 << 16  # rows at once
 
 
 def save(table: Table, folder: str | os.PathLike[str]) -> None:
@@ -54,6 +61,35 @@ def load(table: Table, folder: str | os.PathLike[str]) -> None:
     `Table.load`.
     """
     table.load(_links(Path(folder).resolve(), table))
+
+
+def whole(table: Table) -> np.ndarray[Any, Any]:
+    """All rows of a table as one array, those that nobody has trained as they would begin; any trainer asks.
+
+    Raises:
+      ArgumentError: before the first run of the program that trains it.
+      ProcessError: if a server is lost.
+    """
+    spec = table.spec
+    assert spec.rows is not None, "tables of programs have as many rows as their variables"
+    keeper = KEEPING.keeper_for("save", spec)
+    value = np.empty((spec.rows, spec.dim), spec.dtype)
+    for first in range(0, spec.rows, _PULLED):
+        rows = value[first : first + _PULLED]
+        rows[:] = keeper.rows_of_table(spec, np.arange(first, first + len(rows)))
+    return value
+
+
+def check_whole(folder: str | os.PathLike[str], names: Iterable[str]) -> None:
+    """Raises Error if a folder has one of these variables by rows alone, as `save` leaves it."""
+    base = Path(folder)
+    for name in names:
+        if (parts := base / f"{quote(name, safe='')}.parts").is_dir() and not (base / name).exists():
+            raise Error(
+                f'"{base}" has "{name}" by rows ("{parts}"), as parameter servers save a table, and this '
+                "process has none that train it: fluid.io.save_inference_model of a trainer writes it as a "
+                "parameter, which every process loads"
+            )
 
 
 def _deal_out(path: Path, base: Path, table: Table, links: Path) -> None:

@@ -130,6 +130,12 @@ class Connection:
         number = self._known(table)
         return int(guarded(self._worker.evict_table, self.step, number, unseen)) if self.is_first else 0
 
+    def rows_of_table(self, table: TableSpec, ids: Any) -> Any:
+        """The rows of ids as they are for this step; makes none. Errors as in `pull` and `check_table`."""
+        self.check_table(table)
+        (rows,) = self.pull_rows([(table.name, ids, False, table.padding)])
+        return rows
+
     def save_table(self, table: TableSpec, folder: str) -> int:
         """Has the servers write all rows to files of a folder, for worker 0; how many."""
         return int(guarded(self._worker.save_table, self.step, self._known(table), folder))
