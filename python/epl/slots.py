@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import jax
-
+from epl.calling import in_memory
 from epl.errors import Error
-from epl.signature import is_key
 
 if TYPE_CHECKING:
     from epl.stages import Lowered
@@ -60,6 +58,5 @@ def _result(updates: int | None) -> str:
 
 def _plain(leaf: Any) -> tuple[str, tuple[int, ...]]:
     """Type and shape as plans have them: signless integers, keys as their data."""
-    if is_key(leaf.dtype):
-        leaf = jax.eval_shape(jax.random.key_data, leaf)
+    leaf = in_memory(leaf)
     return str(leaf.dtype).removeprefix("u"), tuple(leaf.shape)

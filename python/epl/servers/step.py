@@ -18,14 +18,14 @@ import numpy as np
 
 from epl import runtime
 from epl.array import Array
-from epl.calling import signless_dtype, to_host
+from epl.calling import in_memory, signless_dtype, to_host
 from epl.comparison import Rehearsed, RowSums, gradient_of
 from epl.compile import load_or_compile
 from epl.errors import ArgumentError, StepError
 from epl.executable import Executable
-from epl.processes.gathering import gather
+from epl.processes.gathering import gather, numbers_of
 from epl.servers import compiling, geo
-from epl.servers.buffers import FetchedBuffer, ServedBuffer
+from epl.servers.buffers import FetchedBuffer, ServedBuffer, array_of
 from epl.servers.connection import Connection, connect, current
 from epl.servers.evaluation import EvaluationStep
 from epl.servers.job import PARAMETER, pushes_of
@@ -227,7 +227,7 @@ class ServedStep(Compiled):
         for number in (*self._job.held, *self._job.copied):
             if number >= self._first_hidden:
                 continue
-            leaf, name = leaves[number], self.lowered.arguments[number].name
+            leaf, name = numbers_of(leaves[number]), self.lowered.arguments[number].name
             buffer = leaf.buffer if isinstance(leaf, Array) else None
             if isinstance(buffer, ServedBuffer):
                 if buffer.is_donated:
@@ -235,7 +235,7 @@ class ServedStep(Compiled):
             elif connection.has_begun and (buffer is None or number in self._job.held):
                 raise ArgumentError(
                     f'"{name}" is held by servers from the first call of {self.name} on: pass what the step '
-                    f"before has returned, found {type(leaf).__name__}"
+                    f"before has returned, found {type(leaves[number]).__name__}"
                 )
 
     def _found(self, values: list[Any]) -> dict[int, Any]:
@@ -262,12 +262,12 @@ class ServedStep(Compiled):
     def _returned_of(self, values: list[Any], connection: Connection) -> list[Any]:
         """The leaves that the step returns."""
 
-        def left(argument: int, number: int) -> Array:
+        def left(argument: int, number: int) -> Any:
             return self._left(argument, number, connection)
 
         return self._completed(self._found(values), left)
 
-    def _completed(self, found: dict[int, Any], served: Callable[[int, int], Array]) -> list[Any]:
+    def _completed(self, found: dict[int, Any], served: Callable[[int, int], Any]) -> list[Any]:
         """The same; `served` gives states that servers hold, by the numbers of argument and result."""
         leaves = []
         for number, result in enumerate(self.lowered.results):
@@ -277,13 +277,13 @@ class ServedStep(Compiled):
             leaves.append(found[number])
         return leaves
 
-    def _left(self, argument: int, number: int, connection: Connection) -> Array:
+    def _left(self, argument: int, number: int, connection: Connection) -> Any:
         """A state that servers hold, as this step has left it."""
         kind = self.lowered.out_leaves[number]
-        name = self.lowered.arguments[argument].name
-        shape, dtype = tuple(kind.shape), np.dtype(kind.dtype)
+        name, numbers = self.lowered.arguments[argument].name, in_memory(kind)
+        shape, dtype = tuple(numbers.shape), np.dtype(numbers.dtype)
         buffer = ServedBuffer(connection, self._job.held[argument], name, connection.step, shape, dtype)
-        return Array(buffer, dtype, shape)
+        return array_of(buffer, kind)
 
     def rehearse(self, leaves: list[Any]) -> Rehearsed:
         """As the base class, with updates of this worker alone."""
@@ -316,7 +316,7 @@ class ServedStep(Compiled):
         whole = list(leaves)
         for number, held in self._job.held.items():
             if number < len(whole):
-                kind = self.lowered.spec.leaves[number]
+                kind = in_memory(self.lowered.spec.leaves[number])
                 whole[number] = values[held.parameter, held.state].view(np.dtype(kind.dtype))
         return _Fetched(whole, values, ids, rows)
 
@@ -344,10 +344,9 @@ class ServedStep(Compiled):
         pushed = [outside.pushed[slot] for slot in self._pushed]
         new = self._updates.updated(fetched.values, pushed)
 
-        def served(argument: int, number: int) -> Array:
-            held, kind = self._job.held[argument], self.lowered.out_leaves[number]
-            buffer = FetchedBuffer(new[held.parameter, held.state])
-            return Array(buffer, np.dtype(kind.dtype), tuple(kind.shape))
+        def served(argument: int, number: int) -> Any:
+            held = self._job.held[argument]
+            return array_of(FetchedBuffer(new[held.parameter, held.state]), self.lowered.out_leaves[number])
 
         return self.lowered.out_tree.unflatten(self._completed(found, served))
 
@@ -364,11 +363,11 @@ class ServedStep(Compiled):
         if index not in self._job.held:
             state: tuple[Any, list[Any]] = self._session.new_state(self._taken.index(index))
             return state
-        leaf = self.lowered.spec.leaves[index]
-        return FetchedBuffer.new(tuple(leaf.shape), signless_dtype(leaf.dtype))
+        kind = in_memory(self.lowered.spec.leaves[index])
+        return FetchedBuffer.new(tuple(kind.shape), signless_dtype(kind.dtype))
 
     def state_shape(self, index: int) -> tuple[int, ...]:
         """As the base class."""
         if index not in self._job.held:
             return tuple(self.plan.slots[self._taken.index(index)].shape)
-        return tuple(self.lowered.spec.leaves[index].shape)
+        return tuple(in_memory(self.lowered.spec.leaves[index]).shape)
