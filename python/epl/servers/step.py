@@ -12,6 +12,7 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from epl.calling import in_memory, signless_dtype, to_host
 from epl.comparison import Rehearsed, RowSums, gradient_of
 from epl.compile import load_or_compile
 from epl.errors import ArgumentError, StepError
-from epl.executable import Executable
+from epl.executable import Executable, PathLike, user_path
 from epl.processes.gathering import gather, numbers_of
 from epl.servers import compiling, geo
 from epl.servers.buffers import FetchedBuffer, ServedBuffer, array_of
@@ -31,7 +32,7 @@ from epl.servers.evaluation import EvaluationStep
 from epl.servers.job import PARAMETER, pushes_of
 from epl.servers.rehearsal import Rehearsal, new_rows
 from epl.servers.rows import Rows
-from epl.servers.served import Served
+from epl.servers.served import Served, parts_beside
 from epl.servers.strategy import ParameterServer
 from epl.stages import Compiled, Lowered
 from epl.tables.ids import Ids
@@ -94,10 +95,19 @@ class ServedLowered(Lowered):
             options = (*self.options, *self.precision.options)
             plan = load_or_compile(self.program.text, self.devices, self.signature.name, options)
             return EvaluationStep(plan, self, self.tables)
-        served = Served(self, self.strategy, self.tables)
+        return self._of(Served.compiled(self, self.strategy, self.tables))
+
+    def loaded(self, plan: Any, path: Path) -> Compiled:
+        """As the base class."""
+        parts = parts_beside(path, plan, self, self.strategy, self.tables)
+        if parts.kind == "evaluation":
+            assert self.tables is not None, "the step is the one that was saved"
+            return EvaluationStep(plan, self, self.tables)
+        return self._of(Served.loaded(parts, plan, self.strategy, self.tables))
+
+    def _of(self, served: Served) -> Compiled:
         if self.strategy.mode == "geo":
-            checks = self.strategy.check_finite
-            return geo.GeoStep(self, served.job, served.roles, served.role, served.plan, is_checked=checks)
+            return geo.GeoStep(self, served, is_checked=self.strategy.check_finite)
         return ServedStep(self, served)
 
     def _groups(self) -> Any:
@@ -150,6 +160,11 @@ class ServedStep(Compiled):
         """Of a result of the worker's plan that is not pushed."""
         reported = [kind for report in lowered.program.reports for kind in report.kinds]
         return [*lowered.kinds, *reported][result["result"]]
+
+    def save(self, path: PathLike) -> None:
+        """As the base class."""
+        super().save(path)
+        self._served.save(user_path(path), self.lowered, "worker")
 
     @cached_property
     def _shown(self) -> list[int]:

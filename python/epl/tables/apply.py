@@ -84,6 +84,11 @@ def updates_of(table: TableSpec, level: str) -> Updates:
     return Updates(tuple(slots), plan_bytes(program.text, server_options(level), name))
 
 
+def with_plan(table: TableSpec, plan: bytes) -> Updates:
+    """The updates of a table whose plan `updates_of` has compiled before; errors as there."""
+    return Updates(tuple(_slots(table)[0]), plan)
+
+
 def _updated(optimizer: Any, gradient: Any, state: Any, row: Any) -> tuple[Any, Any]:
     """The row behind an update; one that makes that, and no difference, keeps all of its bits."""
     if (updated := getattr(optimizer, "updated", None)) is not None:
