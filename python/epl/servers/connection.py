@@ -103,11 +103,17 @@ class Connection:
         found: Sequence[Any] = guarded(self._worker.pull, self.step)
         return found
 
-    def pull_rows(self, requests: Sequence[RowsRequest]) -> Sequence[Any]:
-        """The rows of tables that lookups of this step give, arrays of NumPy. Errors as in `pull`."""
+    def pull_rows(
+        self, requests: Sequence[RowsRequest], meanwhile: Callable[[], None] | None = None
+    ) -> Sequence[Any]:
+        """The rows of tables that lookups of this step give, arrays of NumPy. Errors as in `pull`.
+
+        Args:
+          meanwhile: is called once they are asked for, before they come.
+        """
         self._check_open()
         numbered = [(self._number(table), *rest) for table, *rest in requests]
-        found: Sequence[Any] = guarded(self._worker.pull_rows, self.step, numbered)
+        found: Sequence[Any] = guarded(self._worker.pull_rows, self.step, numbered, meanwhile)
         return found
 
     def push(self, pushes: Sequence[Sequence[Any]]) -> None:
@@ -206,6 +212,7 @@ class Connection:
             yield outside
             guarded(outside.release)
         except BaseException as error:
+            outside.end()
             guarded(self._worker.check)  # this says more, if it is why the step has failed
             if outside.num_pushed and not self._has_pushed_all(outside):
                 self._worker.fail(f"step {self.step} has failed when it had pushed some gradients: {error}")

@@ -182,9 +182,6 @@ class ServedStep(Compiled):
         first = functools.partial(self._first, leaves)
         connection = connect(self._job, self._role, lambda: self._job.first_values(first))
         self._check_served(leaves, connection)
-        if self._rows:
-            leaves = [*leaves, *connection.pull_rows(self._rows.requests(ids))]
-        arguments = self._own(leaves)
         donates = self.lowered.donate if donate is None else donate
         if self._wants_others:
             connection.pull()
@@ -192,6 +189,7 @@ class ServedStep(Compiled):
             with connection.exchanging(
                 self.plan, self._pulled, self._pushed, keeps=self._is_checked
             ) as outside:
+                arguments = self._own([*leaves, *self._rows_of(ids, connection, outside)])
                 failure = None
                 try:
                     used = outside if self._exchanges else None
@@ -205,6 +203,13 @@ class ServedStep(Compiled):
             error.results = self.lowered.out_tree.unflatten(self._returned_of(error.results, connection))
             raise
         return self._returned_of(found, connection)
+
+    def _rows_of(self, ids: list[Ids], connection: Connection, outside: Any) -> Sequence[Any]:
+        """The rows of lookups. What the plan pulls is sent behind them, while the first ones are awaited."""
+        if not self._rows:
+            return ()
+        begins = functools.partial(self._session.expect, outside) if self._pulled else None
+        return connection.pull_rows(self._rows.requests(ids), begins)
 
     @cached_property
     def _pushed(self) -> dict[int, list[tuple[int, int]]]:

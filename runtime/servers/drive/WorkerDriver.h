@@ -70,7 +70,7 @@ public:
 
   void pushRows(uint64_t step, std::span<const RowGradients> rows) {
     if (rowsStep != step && !job->manifest.tables.empty())
-      pullRows(step, {});
+      noRows(step);
     RowPushes pushes(*job, rowsKept, rows);
     auto block = uint32_t(job->blocks.size());
     std::vector<GradientHandle> handles;
@@ -134,10 +134,10 @@ public:
     checkRunning();
   }
 
-  std::vector<HostTensor> pullRows(uint64_t step, std::span<const Lookup> lookups) {
+  void requestRows(uint64_t step, std::span<const Lookup> lookups) {
     bool all = job->manifest.mode == manifest::Mode::sync && rowsStep != step;
     auto pulls = std::make_shared<RowPulls>(job, rowsKept, lookups, all);
-    std::unique_lock lock(mutex);
+    std::scoped_lock lock(mutex);
     checkRunning();
     for (const RowsRequest &rows : pulls->requests()) {
       wanted.insert({rows.block, BlockStore::kParameter});
@@ -145,7 +145,18 @@ public:
     }
     perform(logic.pullRows(step, pulls->requests()));
     rowsStep = step;
-    await(lock, [&] { return wanted.empty(); });
+    lastPulls = std::move(pulls);
+  }
+
+  void noRows(uint64_t step) {
+    requestRows(step, {});
+    awaitRows();
+  }
+
+  std::vector<HostTensor> awaitRows() {
+    std::unique_lock lock(mutex);
+    std::shared_ptr<RowPulls> pulls = std::exchange(lastPulls, nullptr);
+    await(lock, [&] { return rowPulls.empty(); });
     lock.unlock();
     return pulls->rows();
   }
@@ -275,7 +286,7 @@ private:
   void perform(const worker_actions::HaveValue &action) {
     wanted.erase({action.block, action.state});
     rowPulls.erase(action.block);
-    if (wanted.empty())
+    if (wanted.empty() || rowPulls.empty())
       changed.notify_all();
     if (!job->blocks.isPart(action.block))
       coming.haveBlock({parameterOf[action.block], action.state});
@@ -310,6 +321,7 @@ private:
   std::set<Value> wanted;                                 // that have not come
   std::optional<uint64_t> rowsStep;                       // the last one that has asked for rows
   std::map<uint32_t, std::shared_ptr<RowPulls>> rowPulls; // by part of a table whose rows have not come
+  std::shared_ptr<RowPulls> lastPulls;                    // that nobody has waited for
   struct {
     std::set<uint32_t> open = {}; // parts with which it has not been done
     uint64_t rows = 0;
