@@ -46,35 +46,38 @@ TensorType rowsType(const mf::TableT &table, const HostTensor &ids) {
   return type;
 }
 
-/// Of each lookup what it gets.
-std::vector<TensorType> requestRows(ServersWorker &self, uint64_t step,
-                                    const std::vector<LookupFields> &fields) {
+struct RequestedRows {
+  std::shared_ptr<const ps::RowPulls> pulls;
+  std::vector<TensorType> types; ///< of what each lookup gets
+};
+
+RequestedRows requestRows(ServersWorker &self, uint64_t step, const std::vector<LookupFields> &fields) {
   std::vector<HostTensor> ids;
   std::vector<ps::Lookup> lookups;
-  std::vector<TensorType> types;
+  RequestedRows requested;
   for (const auto &[number, array, create, padding] : fields) {
     ids.push_back(idsOf(tableAt(self, number), array));
     lookups.push_back({number, spanOf(ids.back()), create, padding});
-    types.push_back(rowsType(tableAt(self, number), ids.back()));
+    requested.types.push_back(rowsType(tableAt(self, number), ids.back()));
   }
   nb::gil_scoped_release unlocked;
-  self.worker->requestRows(step, lookups);
-  return types;
+  requested.pulls = self.worker->requestRows(step, lookups);
+  return requested;
 }
 
 nb::list pullRows(ServersWorker &self, uint64_t step, const std::vector<LookupFields> &fields,
                   const nb::object &meanwhile) {
-  std::vector<TensorType> types = requestRows(self, step, fields);
+  RequestedRows requested = requestRows(self, step, fields);
   if (!meanwhile.is_none())
     meanwhile();
   std::vector<HostTensor> rows;
   {
     nb::gil_scoped_release unlocked;
-    rows = self.worker->awaitRows();
+    rows = self.worker->awaitRows(*requested.pulls);
   }
   nb::list list;
   for (size_t i = 0; i < rows.size(); ++i) {
-    rows[i].type = types[i];
+    rows[i].type = requested.types[i];
     list.append(toNumpy(rows[i], /*writable=*/true));
   }
   return list;

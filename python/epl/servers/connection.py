@@ -12,6 +12,7 @@ import atexit
 import contextlib
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -42,7 +43,7 @@ Pushed = Mapping[int, Sequence[tuple[int, int]]]
 
 
 class Connection:
-    """One worker of a job, which other threads than the main one use one at a time."""
+    """One worker of a job, which other threads than the main one use one at a time; rows all pull at will."""
 
     def __init__(self, job: Job, role: Role | None, first_values: Callable[[], Values]) -> None:
         """Connects, and waits until the servers are ready.
@@ -72,6 +73,7 @@ class Connection:
             deadline(os.environ),
         )
         self._is_open = True
+        self._rows_lock = threading.Lock()  # of who pulls or pushes rows
         self.step: int = guarded(self._worker.begin)
         self._first: int = self.step
         self._process = os.getpid()
@@ -113,7 +115,8 @@ class Connection:
         """
         self._check_open()
         numbered = [(self._number(table), *rest) for table, *rest in requests]
-        found: Sequence[Any] = guarded(self._worker.pull_rows, self.step, numbered, meanwhile)
+        with self._rows_lock:
+            found: Sequence[Any] = guarded(self._worker.pull_rows, self.step, numbered, meanwhile)
         return found
 
     def push(self, pushes: Sequence[Sequence[Any]]) -> None:
@@ -248,7 +251,8 @@ class Connection:
 
     def push_rows(self, rows: Sequence[RowsPush]) -> None:
         """Hands over what the step pushes for tables, within `exchanging`. Errors as in `pull`."""
-        guarded(self._worker.push_rows, self.step, self._rows(rows))
+        with self._rows_lock:
+            guarded(self._worker.push_rows, self.step, self._rows(rows))
         self._lacks_rows = False
 
     @property

@@ -70,7 +70,7 @@ public:
 
   void pushRows(uint64_t step, std::span<const RowGradients> rows) {
     if (rowsStep != step && !job->manifest.tables.empty())
-      noRows(step);
+      awaitRows(*requestRows(step, {}));
     RowPushes pushes(*job, rowsKept, rows);
     auto block = uint32_t(job->blocks.size());
     std::vector<GradientHandle> handles;
@@ -134,31 +134,29 @@ public:
     checkRunning();
   }
 
-  void requestRows(uint64_t step, std::span<const Lookup> lookups) {
+  std::shared_ptr<const RowPulls> requestRows(uint64_t step, std::span<const Lookup> lookups) {
+    std::unique_lock lock(mutex);
+    awaitRows(lock); // of a wait that was interrupted
+    lock.unlock();
     bool all = job->manifest.mode == manifest::Mode::sync && rowsStep != step;
     auto pulls = std::make_shared<RowPulls>(job, rowsKept, lookups, all);
-    std::scoped_lock lock(mutex);
+    lock.lock();
     checkRunning();
+    WorkerLogic::Actions actions = logic.pullRows(step, pulls->requests());
     for (const RowsRequest &rows : pulls->requests()) {
       wanted.insert({rows.block, BlockStore::kParameter});
       rowPulls[rows.block] = pulls;
     }
-    perform(logic.pullRows(step, pulls->requests()));
+    perform(actions);
     rowsStep = step;
-    lastPulls = std::move(pulls);
+    return pulls;
   }
 
-  void noRows(uint64_t step) {
-    requestRows(step, {});
-    awaitRows();
-  }
-
-  std::vector<HostTensor> awaitRows() {
+  std::vector<HostTensor> awaitRows(const RowPulls &pulls) {
     std::unique_lock lock(mutex);
-    std::shared_ptr<RowPulls> pulls = std::exchange(lastPulls, nullptr);
-    await(lock, [&] { return rowPulls.empty(); });
+    awaitRows(lock);
     lock.unlock();
-    return pulls->rows();
+    return pulls.rows();
   }
 
   uint64_t runTask(uint64_t step, uint32_t table, const TaskOfTable &task) {
@@ -231,6 +229,11 @@ private:
     for (uint32_t block = 0; block < job->blocks.total(); ++block)
       most = std::max(most, logic.waiting(block));
     return most;
+  }
+
+  void awaitRows(std::unique_lock<std::mutex> &lock) {
+    checkRunning();
+    await(lock, [&] { return rowPulls.empty(); });
   }
 
   /// Waits for what was asked for before a wait that was interrupted, and is not wanted any more.
@@ -321,7 +324,6 @@ private:
   std::set<Value> wanted;                                 // that have not come
   std::optional<uint64_t> rowsStep;                       // the last one that has asked for rows
   std::map<uint32_t, std::shared_ptr<RowPulls>> rowPulls; // by part of a table whose rows have not come
-  std::shared_ptr<RowPulls> lastPulls;                    // that nobody has waited for
   struct {
     std::set<uint32_t> open = {}; // parts with which it has not been done
     uint64_t rows = 0;

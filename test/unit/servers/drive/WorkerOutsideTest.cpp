@@ -163,10 +163,10 @@ TEST(WorkerOutside, AsksForBlocksBeforeRowsHaveCome) {
     for (int round = 0; round < 4; ++round, ++step) {
       auto outside = fixture.outside(step);
       fixture.pulls.take();
-      fixture.worker->requestRows(step, std::vector<Lookup>{{0, fixture.ids}});
+      auto pulls = fixture.worker->requestRows(step, std::vector<Lookup>{{0, fixture.ids}});
       outside->expect(fixture.wanted());
       EXPECT_THAT(fixture.pulls.take(), ElementsAre("PullRows", "PullRows", "PullRequest"));
-      std::vector<float> rows = elements<float>(fixture.worker->awaitRows().front());
+      std::vector<float> rows = elements<float>(fixture.worker->awaitRows(*pulls).front());
       Waiting waiting;
       outside->pull(fixture.wanted(), waiting);
       waiting.wait();
