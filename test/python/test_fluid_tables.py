@@ -84,7 +84,11 @@ def test_trainers_go_on_from_saved_tables(tmp_path: Path) -> None:
     run(tmp_path, 1, 2, "2", "4", program="resume", script=SCRIPT)
     whole, resumed = (load(tmp_path / f"from {first}.npz")["words"] for first in (0, 2))
     np.testing.assert_allclose(resumed, whole, rtol=1e-6, atol=1e-7)
-    # A process without servers.
+    # Processes without servers.
+    executor, (loss, test_program) = fluid.Executor(), network("Adagrad")
+    fluid.io.load_persistables(executor, tmp_path / "saved", test_program)
+    (tested,) = executor.run(test_program, feed=batch(0, 0), fetch_list=[loss])
+    np.testing.assert_allclose(tested, load(tmp_path / "model.npz")["tested"], rtol=1e-6)
     np.testing.assert_allclose(
         inferred(tmp_path / "model", None), load(tmp_path / "model.npz")["tested"], rtol=1e-6
     )
@@ -226,6 +230,47 @@ def test_a_model_for_inference_has_tables_as_parameters(
     assert not np.isclose(values["words"][used[used > 0]], first_rows()[used[used > 0]]).all(1).any()
 
 
+@pytest.mark.parametrize("file", [None, "parameters"])
+@pytest.mark.usefixtures("own_servers")
+def test_saved_rows_are_parameters_without_servers(
+    tmp_path: Path, file: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loss, test_program = network("Adagrad")
+    program, executor = alone(), fluid.Executor()
+
+    def tested() -> Any:
+        return executor.run(test_program, feed=batch(0, 0), fetch_list=[loss])[0]
+
+    executor.run(fluid.default_startup_program())
+    for step in range(2):
+        executor.run(program, feed=batch(step, 0))
+    expected = tested()
+    if file is None:  # whose files are not those that are read then
+        fluid.io.save_inference_model(tmp_path, FEEDS, [loss], executor, program)
+        executor.run(program, feed=batch(0, 0))
+        expected = tested()
+    fluid.io.save_persistables(executor, tmp_path, program, file)
+    monkeypatch.setattr(tables, "_BY_NAME", {})
+    with fluid.scope_guard(fluid.Scope()):
+        with pytest.raises(
+            epl.Error, match=r'.parts" has "[a-z]+_moment_0" with each row of table "[a-z]+", as'
+        ):
+            fluid.io.load_persistables(executor, tmp_path, program, file)
+        if file is not None:  # has all that trains
+            return
+        fluid.io.load_persistables(executor, tmp_path, test_program, file)
+        assert np.array_equal(tested(), expected)
+        words = np.array(fluid.global_scope().find_var("words").get_tensor())
+        used = np.unique([batch(step, 0)[name] for step in range(2) for name in ("query", "title")])
+        others = np.setdiff1d(np.arange(1, ROWS), used)  # 0 is the padding
+        np.testing.assert_allclose(words[others], first_rows()[others], rtol=1e-6)
+        about = tmp_path / "words.parts" / "table.json"
+        for content in ("", "{}", "[1]", '{"version": 2}'):
+            about.write_text(content)
+            with pytest.raises(epl.Error, match=r'table.json" does not say what the table is'):
+                fluid.io.load_persistables(executor, tmp_path, test_program)
+
+
 @pytest.mark.usefixtures("own_servers")
 def test_where_a_model_for_inference_does_not_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     loss, _ = network("SGD")
@@ -246,8 +291,7 @@ def test_where_a_model_for_inference_does_not_go(tmp_path: Path, monkeypatch: py
         executor.run(program, feed=batch(0, 0))
     monkeypatch.setattr(tables, "_BY_NAME", {})
     fluid.global_scope().values.clear()
-    (tmp_path / "words.parts").mkdir()
-    with pytest.raises(epl.Error, match=r'has "words" by rows \(".*words.parts"\).*save_inference_model of'):
+    with pytest.raises(epl.Error, match=r'has no file of .* "users", "words"'):
         fluid.io.load_persistables(executor, tmp_path, program)
 
 

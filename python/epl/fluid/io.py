@@ -130,7 +130,8 @@ def load_vars(
     """Reads variables into the global scope; arguments as of `save_vars`.
 
     Servers read distributed embeddings, as many of them as there are; before the first run of a trainer's
-    program, in that run. All trainers call this alike, behind the startup program.
+    program, in that run. All trainers call this alike, behind the startup program. Another process has them
+    as parameters, for a program that does not train.
 
     Raises:
       Error: for files that are missing or damaged, and for values of another shape or dtype.
@@ -150,11 +151,16 @@ def _read(
 ) -> dict[str, np.ndarray[Any, Any]]:
     """What `_write` has written; `saved`: the variables of the one file. Errors as of `load_vars`."""
     folder = Path(os.fspath(dirname))
+    path = folder if filename is None else folder / filename
+    by_rows = table_files.saved(folder, wanted)
+    names, others = ([name for name in each if name not in by_rows] for each in (wanted, saved))
     try:
-        return parameters.read_variables(folder if filename is None else folder / filename, wanted, saved)
+        found = parameters.read_variables(path, names, others)
     except Error:
-        table_files.check_whole(folder, wanted)  # this says more, if it is why
-        raise
+        if filename is None or not by_rows:
+            raise
+        return parameters.read_variables(path, wanted, saved)  # one of a model for inference has them
+    return found | {name: table_files.read_whole(name, parts) for name, parts in by_rows.items()}
 
 
 def load_params(
