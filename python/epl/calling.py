@@ -81,6 +81,13 @@ def _lent(leaf: Any) -> np.ndarray[Any, Any]:
     return signless(leaf) if leaf.flags.aligned else to_host(leaf)
 
 
+def in_memory(kind: Any) -> Any:
+    """A value's shape and dtype in memory: of typed keys those of their numbers, of others their own."""
+    if not is_key(kind.dtype):
+        return kind
+    return jax.eval_shape(jax.random.key_data, jax.ShapeDtypeStruct(kind.shape, kind.dtype))
+
+
 def signless(value: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Contiguous, unsigned integers as the signed ones of their size: plans have signless integers."""
     if not value.flags.c_contiguous:

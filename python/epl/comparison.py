@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -10,6 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
+from epl.errors import ArgumentError
 from epl.processes.gathering import is_divided, numbers_of, own_parts
 from epl.processes.group import current
 from epl.signature import is_key
@@ -62,6 +64,12 @@ class CheckReport:
 def compare(name: str, found: Any, expected: Any, *, rtol: float, atol: float) -> Difference:
     """The difference of two arrays of one shape and dtype, judged by the tolerances of `Compiled.check`."""
     return _judge(name, found.dtype, _measure(found, expected), rtol, atol)
+
+
+def check_tolerance(name: str, value: Any) -> None:
+    """Raises ArgumentError for what is none."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
+        raise ArgumentError(f"{name} must be a finite number of at least 0, found {value!r}")
 
 
 def compare_runs(

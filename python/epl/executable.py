@@ -286,6 +286,9 @@ class Executable:
     def save(self, path: PathLike) -> None:
         """Writes the plan, and what is hidden beside it, to `<path>.hidden.npz`: constants, checks, prints.
 
+        Of a step with parameter servers also what these have of it, to `<path>.servers`. What computes ids of
+        lookups is not among it: that is compiled again.
+
         Raises:
           Error: if a file cannot be written, with the system's reason, for example a full disk. What stood
             at its path before is still there.

@@ -10,6 +10,7 @@ from typing import Any
 import jax
 
 from epl import micro_results, padding
+from epl.adapters.jax import lookups
 from epl.adapters.jax import trace as adapter
 from epl.compile import options_of, plain_options_of
 from epl.devices import count_devices
@@ -74,6 +75,8 @@ def lower(
     names = [argument.name for argument in arguments]
     finds = bool(chosen.config["auto.auto_parallel"])
     traced = adapter.trace(step, all_of.leaves, signature.name, names, finds)
+    if found is not None:
+        lookups.check_none(traced.stage.jaxpr)
     results = tuple(whole.results(all_of, traced.out))
     dims: tuple[padding.SampleDims, ...] = ()
     if isinstance(signature, MaskedSignature):

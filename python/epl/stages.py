@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -15,7 +15,7 @@ import jax
 from epl import hidden, runtime
 from epl.adapters.jax import trace as adapter
 from epl.advice import advise, check_scope_outside
-from epl.comparison import CheckReport, Rehearsed, compare
+from epl.comparison import CheckReport, Rehearsed, check_tolerance, compare
 from epl.compile import emit, explain, load_or_compile
 from epl.devices import Devices, in_processes, parse_devices, visible
 from epl.differences import mismatch
@@ -29,6 +29,7 @@ from epl.processes import group
 from epl.processes.compiling import compare_plans
 from epl.processes.gathering import gather
 from epl.processes.parts import as_whole
+from epl.servers.saved import check_alone
 from epl.signature import Signature, Spec
 from epl.slots import check_slots
 
@@ -147,8 +148,8 @@ class Compiled(Executable):
           CheckError: if a result does not pass.
           ArgumentError: for a tolerance that is no number of at least 0, or arguments of another step.
         """
-        _check_tolerance("rtol", rtol)
-        _check_tolerance("atol", atol)
+        check_tolerance("rtol", rtol)
+        check_tolerance("atol", atol)
         spec, leaves = self.lowered.signature.bind(args, kwargs)
         if spec != self.lowered.spec:
             raise ArgumentError(mismatch(self.lowered, spec))
@@ -347,6 +348,12 @@ class Lowered:
         program, name = self.program.text, self.signature.name
         return Compiled(guarded(load_or_compile, program, self.devices, name, options), self)
 
+    def loaded(self, plan: Any, path: Path) -> Compiled:
+        """The compiled step, of a plan that was saved at a path; raises Error for one of another step."""
+        del path
+        check_slots(plan, self)
+        return Compiled(plan, self)
+
     def with_devices(self, devices: str) -> Lowered:
         """The same program for other devices; nothing is compared with it."""
         return dataclasses.replace(self, devices=devices, plain_options=None)
@@ -363,11 +370,12 @@ def load(path: PathLike, *, devices: Devices | None = None, like: Lowered | None
       path: the plan file; `<path>.hidden.npz` must stand beside it if the step closed over arrays.
       devices: to run on; default those of `epl.init`, else those the plan is for.
       like: the lowered step whose trees the arguments and results have; without it the plan is called with
-        flat arrays in the order of `plan.slots`, and returns a flat list.
+        flat arrays in the order of `plan.slots`, and returns a flat list. A step that parameter servers train
+        needs it, and `<path>.servers`; all workers load the same files, in a job of as many servers.
 
     Raises:
-      Error: for a truncated or changed file, another count of devices, or a CPU that lacks what the code
-        needs.
+      Error: for a truncated or changed file, another count of devices or servers, a CPU that lacks what the
+        code needs.
       ProcessError: if processes load other plans.
     """
     if like is not None and not isinstance(like, Lowered):
@@ -385,14 +393,8 @@ def load(path: PathLike, *, devices: Devices | None = None, like: Lowered | None
     if members is not None:
         compare_plans(members, plan, file.stem if like is None else like.signature.name)
     if like is not None:
-        lowered = like.with_devices(chosen)
-        check_slots(plan, lowered)
-        return Compiled(plan, lowered)
+        return like.with_devices(chosen).loaded(plan, file)
+    check_alone(file, plan)
     slots = [slot for slot in plan.slots if slot.hidden]
     constants, said = hidden.read(hidden.path_of(file), plan, slots) if slots else ([], ())
     return Executable(plan, chosen, file.stem, constants, reported=said)
-
-
-def _check_tolerance(name: str, value: Any) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 <= value < math.inf:
-        raise ArgumentError(f"{name} must be a finite number of at least 0, found {value!r}")

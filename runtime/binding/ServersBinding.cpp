@@ -232,7 +232,9 @@ void bindServers(nb::module_ &module) {
       .def("check_finite", &ps::WorkerOutside::checkFinite, nb::call_guard<nb::gil_scoped_release>(),
            "Raises Error if something that it keeps is not finite.")
       .def("release", &ps::WorkerOutside::release, nb::call_guard<nb::gil_scoped_release>(),
-           "Hands over what it keeps.");
+           "Hands over what it keeps.")
+      .def("end", &ps::WorkerOutside::end, nb::call_guard<nb::gil_scoped_release>(),
+           "Nothing that comes is written any more: of a step that is expected and does not follow.");
   nb::class_<ServersWorker> worker(module, "ServersWorker", "One worker, between its steps and all servers.");
   worker
       .def("__init__", &makeWorker, "job"_a, "number"_a, "life"_a, "servers"_a, "values"_a.none(),

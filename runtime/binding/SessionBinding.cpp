@@ -163,6 +163,8 @@ void bindSession(nb::module_ &module) {
            "Gives back the memory that calls need for themselves, after waiting for all of them; the next "
            "call\n"
            "takes it again.")
+      .def("expect", &Session::expect, "outside"_a, nb::call_guard<nb::gil_scoped_release>(),
+           "Has an Outside, which the next call must be given, send what that pulls.")
       .def("call", &call, "args"_a, "donate"_a, "name"_a, "waits"_a = false, "outside"_a = nb::none(),
            "Queues a step: (results, call). Arguments in the order of the slots: StateBuffers or arrays of "
            "the\n"

@@ -46,20 +46,38 @@ TensorType rowsType(const mf::TableT &table, const HostTensor &ids) {
   return type;
 }
 
-nb::list pullRows(ServersWorker &self, uint64_t step, const std::vector<LookupFields> &fields) {
-  std::vector<HostTensor> ids, rows;
+struct RequestedRows {
+  std::shared_ptr<const ps::RowPulls> pulls;
+  std::vector<TensorType> types; ///< of what each lookup gets
+};
+
+RequestedRows requestRows(ServersWorker &self, uint64_t step, const std::vector<LookupFields> &fields) {
+  std::vector<HostTensor> ids;
   std::vector<ps::Lookup> lookups;
+  RequestedRows requested;
   for (const auto &[number, array, create, padding] : fields) {
     ids.push_back(idsOf(tableAt(self, number), array));
     lookups.push_back({number, spanOf(ids.back()), create, padding});
+    requested.types.push_back(rowsType(tableAt(self, number), ids.back()));
   }
+  nb::gil_scoped_release unlocked;
+  requested.pulls = self.worker->requestRows(step, lookups);
+  return requested;
+}
+
+nb::list pullRows(ServersWorker &self, uint64_t step, const std::vector<LookupFields> &fields,
+                  const nb::object &meanwhile) {
+  RequestedRows requested = requestRows(self, step, fields);
+  if (!meanwhile.is_none())
+    meanwhile();
+  std::vector<HostTensor> rows;
   {
     nb::gil_scoped_release unlocked;
-    rows = self.worker->pullRows(step, lookups);
+    rows = self.worker->awaitRows(*requested.pulls);
   }
   nb::list list;
   for (size_t i = 0; i < rows.size(); ++i) {
-    rows[i].type = rowsType(tableAt(self, lookups[i].table), ids[i]);
+    rows[i].type = requested.types[i];
     list.append(toNumpy(rows[i], /*writable=*/true));
   }
   return list;
@@ -118,12 +136,12 @@ uint64_t runTask(ServersWorker &self, uint64_t step, uint32_t table, const ps::T
 
 void bindTables(nb::class_<ServersWorker> &worker) {
   worker
-      .def("pull_rows", &pullRows, "step"_a, "lookups"_a,
+      .def("pull_rows", &pullRows, "step"_a, "lookups"_a, "meanwhile"_a = nb::none(),
            "The rows of lookups (table, ids, create, padding) for a step, of each an array (*ids.shape, "
            "dim);\n"
            "waits for all at once. `create`: ids without a row get one, for training. The id `padding`, if "
            "it\n"
-           "is not None, has zeros. Tables are numbers.")
+           "is not None, has zeros. Tables are numbers. `meanwhile` is called before it waits.")
       .def(
           "push_rows", &pushRows, "step"_a, "tables"_a,
           "Hands over what is pushed for tables: (table, ids of each lookup, their gradients, padding), each "

@@ -32,6 +32,10 @@ public:
 
   virtual ~Outside() = default;
 
+  /// The step is about to begin: whatever `pull` will want may be sent for now. If no step follows, `end` is
+  /// called. Does not wait; throws Error if it fails.
+  virtual void expect(std::span<const Wanted>) {}
+
   // Threads of the executor call these, which do not wait. Throw Error if it fails: then the step does.
 
   /// The step begins: it wants all of these, in the order in which it uses them. `listener` may be called

@@ -21,6 +21,14 @@ OutsideSlots::OutsideSlots(const LoadedPlan &plan)
   }
 }
 
+std::vector<Outside::Wanted> OutsideSlots::wanted() const {
+  std::vector<Outside::Wanted> all;
+  all.reserve(pulled.size());
+  for (uint32_t slot : pulled)
+    all.push_back({slot, tensors[slot]});
+  return all;
+}
+
 OutsideTransfers::OutsideTransfers(const Setup &setup, std::shared_ptr<Outside> outside,
                                    std::shared_ptr<Call> call)
     : setup(setup), outside(std::move(outside)), call(std::move(call)),
@@ -30,13 +38,7 @@ OutsideTransfers::OutsideTransfers(const Setup &setup, std::shared_ptr<Outside> 
     pushesLeft[slot].store(setup.own.numPushes[slot], std::memory_order_relaxed);
 }
 
-void OutsideTransfers::begin() {
-  std::vector<Outside::Wanted> wanted;
-  wanted.reserve(setup.own.pulled.size());
-  for (uint32_t slot : setup.own.pulled)
-    wanted.push_back({slot, setup.own.tensors[slot]});
-  outside->pull(wanted, *this);
-}
+void OutsideTransfers::begin() { outside->pull(setup.own.wanted(), *this); }
 
 /// What polls sees it by itself, what is about to sleep has said so before it looks.
 void OutsideTransfers::arrived(uint32_t slot) {

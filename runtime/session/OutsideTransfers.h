@@ -17,6 +17,8 @@ struct OutsideSlots {
   explicit OutsideSlots(const LoadedPlan &plan);
 
   bool any() const { return !pulled.empty() || hasPushed; }
+  /// All that is pulled, in that order.
+  std::vector<Outside::Wanted> wanted() const;
 
   std::vector<uint32_t> pulled;    ///< in the order in which the plan uses them
   std::vector<HostTensor> tensors; ///< of each slot that is pulled, where it comes

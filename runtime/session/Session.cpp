@@ -129,6 +129,11 @@ Outcome Session::call(const std::vector<Argument> &arguments, const std::vector<
   return {std::move(results), std::move(call)};
 }
 
+void Session::expect(Outside &outside) {
+  synchronize();
+  outside.expect(outsideSlots.wanted());
+}
+
 /// Null if nothing is pulled or pushed.
 std::unique_ptr<OutsideTransfers> Session::makeTransfers(std::shared_ptr<Outside> outside,
                                                          const std::shared_ptr<Call> &call) {

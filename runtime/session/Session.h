@@ -91,6 +91,10 @@ public:
   Outcome call(const std::vector<Argument> &arguments, const std::vector<bool> &donate,
                const std::string &name, bool waits = false, std::shared_ptr<Outside> outside = nullptr);
 
+  /// Has what is outside of the next call send what that pulls, for a caller that has something else to do
+  /// before it. Waits for the calls before, which read the same memory. Throws Error if it fails.
+  void expect(Outside &outside);
+
   /// A copy of `tensor` on the devices, laid out for an argument slot: for the first value of a state, or for
   /// a constant that many calls use. Throws Error if it does not fit.
   std::shared_ptr<StateBuffer> state(size_t slot, const HostTensor &tensor);

@@ -18,6 +18,7 @@ from fluid_served import begin, runner
 STEPS = 8
 SAMPLES = 8  # of a trainer's batch
 ROWS, DIM, SEED, SCALE = 1000, 8, 3, 0.25
+FEEDS = ["query", "title", "user", "clicks"]
 
 
 def network(optimizer: str, *, distributed: bool = True) -> tuple[Any, Any]:
@@ -118,8 +119,11 @@ def train(folder: str, mode: str, optimizer: str, devices: str = "1") -> None:
 
 
 def resume(folder: str, first: str, end: str) -> None:
-    """Trains from what `fluid.io` has saved, if that is not the first step; saves behind step 2."""
-    loss, _ = network("Adagrad")
+    """Trains from what `fluid.io` has saved, if that is not the first step; saves behind step 2.
+
+    Trainer 0 also saves a model for inference then, and notes its loss.
+    """
+    loss, test_program = network("Adagrad")
     executor = fluid.Executor(fluid.CPUPlace())
     program, trainer = begin("sync", executor)
     executor.run(fluid.default_startup_program())
@@ -129,6 +133,10 @@ def resume(folder: str, first: str, end: str) -> None:
         executor.run(program, feed=batch(step, trainer), fetch_list=[loss])
         if step == 1:
             fluid.io.save_persistables(executor, f"{folder}/saved", program)
+        if step == 1 and trainer == 0:
+            (tested,) = executor.run(test_program, feed=batch(0, 0), fetch_list=[loss.name])
+            fluid.io.save_inference_model(f"{folder}/model", FEEDS, [loss], executor, program)
+            np.savez(Path(folder) / "model.npz", tested=tested)
     executor.run(program, feed=batch(STEPS, trainer))
     if trainer == 0:
         np.savez(Path(folder) / f"from {first}.npz", words=all_rows(executor))

@@ -77,6 +77,23 @@ def train(folder: str, begin: str, end: str, mode: str = "sync") -> None:
     print(f"worker {WORKER} at {end}: {digest(strategy, user)}")
 
 
+def plans(folder: str, does: str) -> None:
+    """Trains with a step that another job has saved, or saves it, or neither."""
+    epl.init("cpu:1")
+    strategy = epl.ParameterServer(min_block_size=2)
+    step, params, user = begun(strategy)
+    x, ids = batches(4)
+    if does == "load":
+        lowered = step.lower(params, user, batch_of(0, WORKER, ids), batch_of(0, WORKER, x))
+        step = epl.load(f"{folder}/step.eplan", like=lowered)
+    for k in range(4):
+        params, user, _ = step(params, user, batch_of(k, WORKER, ids), batch_of(k, WORKER, x))
+    if does == "save" and WORKER == 0:
+        step.newest.compile().save(f"{folder}/step.eplan")
+    print(f"worker {WORKER} {does}: {digest(strategy, user, params['b'])}")
+    epl.workers.sum(0)
+
+
 def reload(folder: str) -> None:
     """Loads, between steps, what was saved some steps before; all workers see it, and train on from it."""
     epl.init("cpu:1")

@@ -23,7 +23,7 @@ from epl.paddle.row_updates import RowUpdate
 from epl.paddle.running import Run
 from epl.paddle.tables import read_tables
 from epl.servers.strategy import AssignedServers
-from fluid_ctr import ROWS, batch, network
+from fluid_ctr import FEEDS, ROWS, batch, network
 from over_processes.launching import environment_of
 from test_fluid_pservers import ENDPOINTS, _joins_anew, load, run, shapes, transpiled  # noqa: F401
 
@@ -83,6 +83,25 @@ def test_trainers_go_on_from_saved_tables(tmp_path: Path) -> None:
     run(tmp_path, 1, 2, "2", "4", program="resume", script=SCRIPT)
     whole, resumed = (load(tmp_path / f"from {first}.npz")["words"] for first in (0, 2))
     np.testing.assert_allclose(resumed, whole, rtol=1e-6, atol=1e-7)
+    # Processes without servers.
+    executor, (loss, test_program) = fluid.Executor(), network("Adagrad")
+    fluid.io.load_persistables(executor, tmp_path / "saved", test_program)
+    (tested,) = executor.run(test_program, feed=batch(0, 0), fetch_list=[loss])
+    np.testing.assert_allclose(tested, load(tmp_path / "model.npz")["tested"], rtol=1e-6)
+    np.testing.assert_allclose(
+        inferred(tmp_path / "model", None), load(tmp_path / "model.npz")["tested"], rtol=1e-6
+    )
+
+
+def inferred(model: Path, file: str | None, endpoints: Any = None) -> Any:
+    """The loss that a model for inference gives, in a scope of its own."""
+    executor = fluid.Executor()
+    with fluid.scope_guard(fluid.Scope()):
+        program, feeds, targets = fluid.io.load_inference_model(
+            model, executor, params_filename=file, pserver_endpoints=endpoints
+        )
+        assert sorted(feeds) == sorted(FEEDS)
+        return executor.run(program, feed=batch(0, 0), fetch_list=targets)[0]
 
 
 @pytest.mark.parametrize("mode", ["async", "half_async"])

@@ -12,6 +12,7 @@ import optax
 import pytest
 
 import epl
+from epl.servers import connection
 from epl.servers.rehearsal import Rehearsal
 from table_steps import (
     DIM,
@@ -28,6 +29,7 @@ from table_steps import (
     squares,
     table,
     train,
+    train_densely,
 )
 
 pytestmark = pytest.mark.usefixtures("own_servers")
@@ -232,6 +234,68 @@ def test_batches_of_other_sizes_train_the_same_table() -> None:
         losses.append(float(loss))
         assert before is None or abs(before - losses[-1]) < 1e-5
     assert len(step._lowered) == 3
+    assert_dense((jax.tree.map(np.asarray, params), user, losses), given)
+
+
+@pytest.mark.parametrize("mode", ["sync", "half_async", "async"])
+def test_blocks_are_asked_for_before_rows_have_come(mode: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    events: list[str] = []
+
+    class Noted:
+        """The connection's worker, whose pulls of rows are noted."""
+
+        def __init__(self, worker: Any) -> None:
+            self._worker = worker
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._worker, name)
+
+        def pull_rows(self, step: int, requests: Any, meanwhile: Any = None) -> Any:
+            def ask() -> None:
+                events.append("rows are asked for")
+                meanwhile()
+                events.append("blocks are asked for")
+
+            found = self._worker.pull_rows(step, requests, ask if meanwhile else None)
+            events.append("rows have come")
+            return found
+
+    step, given = parallel(strategy=epl.ParameterServer(mode=mode, min_block_size=4)), batches(4)
+    params, user, _ = step(first_params(), table(), *given[0])
+    own = connection.current()
+    assert own is not None
+    monkeypatch.setattr(own, "_worker", Noted(own._worker))
+    losses = []
+    for batch in given[1:]:
+        params, user, loss = step(params, user, *batch)
+        losses.append(float(loss))
+    assert events == ["rows are asked for", "blocks are asked for", "rows have come"] * 3
+    if mode != "async":  # there updates may come later
+        expected, _, others = train_densely(optax.sgd(0.25), given)
+        np.testing.assert_allclose(losses, others[1:], rtol=1e-5)
+        np.testing.assert_allclose(params["w"], expected["w"], rtol=1e-4)
+
+
+def test_a_step_that_is_refused_behind_its_rows_may_follow() -> None:
+    """Its blocks, which were asked for, are dropped."""
+
+    def step(params: Any, kept: Any, user: Any, ids: Any, y: Any) -> Any:
+        loss, (grads, rows) = jax.value_and_grad(plain_loss, argnums=(0, 1))(params, user, ids, y)
+        return descend(params, grads), kept + loss, user.update(rows), loss
+
+    made = epl.parallelize(
+        step, devices="cpu:1", state=("params", "kept", "user"), batch=("ids", "y"), strategy=SYNC
+    )
+    given, losses = batches(4), []
+    kept: list[Any] = [np.float32(0)]
+    params, user = first_params(), table()
+    for batch in given:
+        params, new, user, loss = made(params, kept[-1], user, *batch)
+        losses.append(float(loss))
+        kept.append(new)
+        if len(kept) > 2:
+            with pytest.raises(epl.DonatedError, match='state "kept" was donated'):
+                made(params, kept[-2], user, *batch)
     assert_dense((jax.tree.map(np.asarray, params), user, losses), given)
 
 

@@ -53,6 +53,21 @@ def of_nothing(_: Any, user: Any, ids: Any, y: Any) -> Any:
     return user.lookup(True).sum() + y.sum() + ids.sum()
 
 
+@jax.custom_vjp
+def looked_up(user: Any, ids: Any) -> Any:
+    return user.lookup(ids).sum((1, 2))
+
+
+looked_up.defvjp(
+    lambda user, ids: (looked_up(user, ids), (user, ids)),
+    lambda kept, g: (jax.vjp(lambda user: user.lookup(kept[1]).sum((1, 2)), kept[0])[1](g)[0], None),
+)
+
+
+def in_a_rule(_: Any, user: Any, ids: Any, y: Any) -> Any:
+    return ((looked_up(user, ids) - y) ** 2).sum()
+
+
 CLOSED = table(name="closed")
 
 
@@ -68,6 +83,7 @@ def closing(_: Any, user: Any, ids: Any, y: Any) -> Any:
         (of_a_state, r"""errors\.py:\d+: table "user" .* made of state "params\['w'\]": rows are"""),
         (of_rows, r'errors\.py:\d+: table "user" is looked up by ids that are made of rows'),
         (of_one_trace, r'errors\.py:\d+: table "user" .* traces once for several calls, with other ids'),
+        (in_a_rule, r"errors\.py:\d+: a table is looked up where the step is differentiated and nowhere bef"),
         (of_floats, r'ids of table "user" must be integers, found float32\[8\]'),
         (
             of_large_numbers,
@@ -233,6 +249,15 @@ def optimizer_of(init: Any, update: Any) -> Any:
             r"keeps int32\[\] in .* float32\[\]",
         ),
         (optimizer_of(lambda _: np.int32(0), lambda g, s, _: (g * RATES[s], s + 1)), "closes over arrays"),
+        (
+            optimizer_of(lambda _: (), lambda g, s, _, *, value: (g * value, s)),
+            r'errors\.py:\d+: the optimizer of table "user" must be one that updates a row float32\[4\] by '
+            r"its gradient, found TypeError: .* 'value'",
+        ),
+        (
+            optimizer_of(lambda row: jnp.linalg.inv(row), lambda g, s, _: (g, s)),
+            "must be one that updates a row .*, found ValueError",
+        ),
     ],
 )
 def test_optimizers_that_have_no_rows(optimizer: Any, expected: str) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -273,3 +275,34 @@ def test_a_jitted_loss_has_one_lookup() -> None:
     _, rows, others = train_densely(optax.sgd(0.25), given)
     np.testing.assert_allclose(losses, others, rtol=1e-6)
     np.testing.assert_allclose(rows_of(user, np.arange(IDS)), rows, rtol=1e-4)
+
+
+def test_threads_evaluate_while_a_step_trains() -> None:
+    """Each rows at a time, and right ones."""
+    step, given = parallel(), batches(30)
+    ids = np.arange(IDS)
+    evaluate = epl.parallelize(
+        lambda user, ids: user.lookup(ids), name="look", devices="cpu:1", batch="ids", strategy=SYNC
+    )
+    params, user, _ = step(first_params(), table(), *given[0])
+    np.testing.assert_array_equal(evaluate(user, ids)[:, 0].shape, [IDS])
+    has_ended = threading.Event()
+
+    def look() -> int:
+        count = 0
+        while not has_ended.is_set():
+            rows = np.asarray(evaluate(user, ids))
+            assert np.abs(rows).max() < 2
+            assert len(np.unique(rows)) > IDS / 2
+            count += 1
+        return count
+
+    with ThreadPoolExecutor(3) as threads:
+        looks = [threads.submit(look) for _ in range(3)]
+        for batch in given[1:]:
+            params, user, _ = step(params, user, *batch)
+        has_ended.set()
+        assert min(each.result() for each in looks) > 0
+    expected, rows, _ = train_densely(optax.sgd(0.25), given)
+    np.testing.assert_allclose(params["w"], expected["w"], rtol=1e-4)
+    np.testing.assert_allclose(evaluate(user, ids), rows, rtol=1e-4)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -13,6 +14,8 @@ import numpy as np
 import pytest
 
 import epl
+from epl.servers.buffers import ServedBuffer
+from table_steps import restart
 
 ONES = np.ones((4, 2), np.float32)
 
@@ -101,6 +104,44 @@ def test_pickled_it_is_a_key_of_jax(parallel: epl.Parallelized) -> None:
     assert restored.dtype == key.dtype
     np.testing.assert_array_equal(numbers(restored), numbers(key))
     parallel(restored, ONES)
+
+
+def noisy_step(params: Any, keys: jax.Array, x: jax.Array) -> Any:
+    """An update by keys that nobody else reads, so that servers hold them."""
+    with epl.replicate():
+        loss, grads = jax.value_and_grad(lambda p: ((x @ p["w"]) ** 2).mean())(params)
+    keys, now = jnp.moveaxis(jax.vmap(jax.random.split)(keys), 1, 0)
+    scale = jax.vmap(jax.random.uniform)(now).sum()
+    return jax.tree.map(lambda p, g: p - 0.1 * scale * g, params, grads), keys, loss
+
+
+@pytest.mark.usefixtures("own_servers")
+def test_servers_hold_keys(tmp_path: Path) -> None:
+    made = epl.parallelize(
+        noisy_step, state=("params", "keys"), batch="x", devices="cpu:1", strategy=epl.ParameterServer()
+    )
+    params: Any = {"w": np.ones(2, np.float32)}
+    keys = jax.random.split(jax.random.key(1), 2)
+    expected = params, keys
+    for _ in range(2):
+        params, keys, _ = made(params, keys, ONES)
+        *expected, _ = jax.jit(noisy_step)(*expected, ONES)
+    assert isinstance(keys._base_array.buffer, ServedBuffer)
+    assert keys.dtype == expected[1].dtype
+    np.testing.assert_array_equal(numbers(keys), numbers(expected[1]))
+    np.testing.assert_allclose(params["w"], expected[0]["w"], rtol=1e-6)
+    made.newest.compile().check(params, keys, ONES)
+    with epl.Checkpoints(tmp_path) as checkpoints:
+        checkpoints.save(0, {"params": params, "keys": keys})
+        own = jax.tree.map(lambda value: np.asarray(numbers(value)), made(params, keys, ONES))
+        with pytest.raises(epl.DonatedError, match='state "keys" was donated by step 2, and servers hold'):
+            np.asarray(numbers(keys))
+        restart()
+        layout = epl.layout_of(made.newest)
+        restored = checkpoints.restore({"params": layout[0], "keys": layout[1]})
+        again = made(restored["params"], restored["keys"], ONES)
+        for a, b in zip(jax.tree.leaves(own), jax.tree.leaves(again), strict=True):
+            np.testing.assert_array_equal(a, numbers(b))
 
 
 def test_compiles_nothing_anew(parallel: epl.Parallelized, caplog: pytest.LogCaptureFixture) -> None:

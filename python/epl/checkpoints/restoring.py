@@ -11,6 +11,7 @@ import numpy as np
 
 from epl.adapters.jax import hooks
 from epl.array import Array
+from epl.calling import in_memory
 from epl.checkpoints.layout import Held, layout_like
 from epl.checkpoints.paths import names, path_text
 from epl.checkpoints.tables import SavedTable, TableLeaf
@@ -52,7 +53,7 @@ def kind_of(leaf: Any) -> AnyKind:
     if isinstance(held, Held):
         return Kind(held.shape, held.dtype)
     if is_key(getattr(leaf, "dtype", None)):
-        data = jax.eval_shape(jax.random.key_data, jax.ShapeDtypeStruct(leaf.shape, leaf.dtype))
+        data = in_memory(leaf)
         return Kind(data.shape, data.dtype)
     dtype = getattr(leaf, "dtype", None)
     return Kind(np.shape(leaf), None if dtype is None else jnp.dtype(dtype))

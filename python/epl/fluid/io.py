@@ -8,7 +8,7 @@
 
 Of several devices the first one's statistics are written. Executors make no difference: their place is taken
 for what it was, since values are in the scope. Tables of rows, which parameter servers have, are not: servers
-write these beside the folder's files (table_files.py).
+write these beside the folder's files, but for inference a trainer writes them as parameters (table_files.py).
 """
 
 from __future__ import annotations
@@ -92,6 +92,11 @@ def save_vars(
     values = {name: _value(name) for name in names if name not in of_rows}
     for table in own:
         table_files.save(table, dirname)
+    _write(dirname, values, filename)
+
+
+def _write(dirname: PathLike, values: dict[str, np.ndarray[Any, Any]], filename: str | None) -> None:
+    """A file for each variable, or one."""
     if filename is None:
         parameters.write_folder(dirname, values)
         return
@@ -125,7 +130,8 @@ def load_vars(
     """Reads variables into the global scope; arguments as of `save_vars`.
 
     Servers read distributed embeddings, as many of them as there are; before the first run of a trainer's
-    program, in that run. All trainers call this alike, behind the startup program.
+    program, in that run. All trainers call this alike, behind the startup program. Another process has them
+    as parameters, for a program that does not train.
 
     Raises:
       Error: for files that are missing or damaged, and for values of another shape or dtype.
@@ -135,10 +141,26 @@ def load_vars(
     every = sorted(_names(main_program, vars, predicate))
     own, of_rows = tables.among(every, global_scope().values)
     names = [name for name in every if name not in of_rows]
-    path = Path(os.fspath(dirname))
-    _set(parameters.read_variables(path if filename is None else path / filename, names, names), main_program)
+    _set(_read(dirname, names, names, filename), main_program)
     for table in own:
-        table_files.load(table, path)
+        table_files.load(table, dirname)
+
+
+def _read(
+    dirname: PathLike, wanted: Sequence[str], saved: Sequence[str], filename: str | None
+) -> dict[str, np.ndarray[Any, Any]]:
+    """What `_write` has written; `saved`: the variables of the one file. Errors as of `load_vars`."""
+    folder = Path(os.fspath(dirname))
+    path = folder if filename is None else folder / filename
+    by_rows = table_files.saved(folder, wanted)
+    names, others = ([name for name in each if name not in by_rows] for each in (wanted, saved))
+    try:
+        found = parameters.read_variables(path, names, others)
+    except Error:
+        if filename is None or not by_rows:
+            raise
+        return parameters.read_variables(path, wanted, saved)  # one of a model for inference has them
+    return found | {name: table_files.read_whole(name, parts) for name, parts in by_rows.items()}
 
 
 def load_params(
@@ -168,6 +190,9 @@ def save_inference_model(
 ) -> list[str]:
     """Writes what of a program makes some variables, and its parameters. `epl.paddle.load` reads it, too.
 
+    Distributed embeddings of a trainer are parameters there: it fetches their rows from the servers, those
+    that no trainer has looked up as they would begin, and needs memory for all. One trainer calls this.
+
     Args:
       dirname: the folder.
       feeded_var_names: of what is fed then.
@@ -182,10 +207,12 @@ def save_inference_model(
       The names of the targets.
 
     Raises:
-      ArgumentError: for names that are no variables of the program.
+      ArgumentError: for names that are no variables of the program, and before the first run of a program
+        that trains distributed embeddings.
       Error: if a file cannot be written.
+      ProcessError: if a server is lost.
     """
-    del export_for_deployment
+    del executor, export_for_deployment
     static, program = _paddle().static, _program(main_program)
     block = program.global_block()
     if unknown := [name for name in feeded_var_names if name not in block.vars]:
@@ -199,7 +226,10 @@ def save_inference_model(
     _make(folder)
     write_file(folder / (model_filename or _PROGRAM), inference.desc.serialize_to_string())
     if not program_only:
-        save_persistables(executor, folder, inference, params_filename)
+        names = list(_persistables(inference))
+        own, of_rows = tables.among(names, global_scope().values)
+        values = {name: _value(name) for name in names if name not in of_rows}
+        _write(folder, {**values, **{table.name: table_files.whole(table) for table in own}}, params_filename)
     return [variable.name for variable in target_vars]
 
 
@@ -212,24 +242,34 @@ def load_inference_model(
 ) -> list[Any]:
     """Reads what `save_inference_model` wrote, parameters into the global scope.
 
+    A trainer of parameter servers, which has its variables from these, loads into a scope of its own.
+
     Args:
       dirname, model_filename, params_filename: as there.
-      executor, pserver_endpoints: make no difference.
+      executor: makes no difference.
+      pserver_endpoints: the parameter servers, for distributed embeddings that this process trains: the
+        program reads the rows that these have in each run, and not those of the folder. Servers answer their
+        trainers alone: another process has the rows of the folder.
 
     Returns:
       The program, the names of what is fed, and the variables to fetch.
 
     Raises:
+      ArgumentError: if the embeddings are on other servers.
       Error: for files that are missing or damaged.
     """
-    del pserver_endpoints
+    del executor
     folder = Path(os.fspath(dirname))
     content = parameters.read_file(folder / (model_filename or _PROGRAM))
     try:
         program = _paddle().static.Program.parse_from_string(content)
     except (RuntimeError, ValueError) as error:
         raise Error(f'"{folder / (model_filename or _PROGRAM)}" is no program of Paddle: {error}') from None
-    load_persistables(executor, folder, program, params_filename)
+    names = sorted(_persistables(program))
+    held = tables.at_servers(names, pserver_endpoints) if pserver_endpoints else frozenset()
+    for name in held:
+        global_scope().values.pop(name, None)
+    _set(_read(folder, [name for name in names if name not in held], names, params_filename), program)
     block = program.global_block()
     fed = {op.attr("col"): op.output("Out")[0] for op in block.ops if op.type == "feed"}
     fetched = {op.attr("col"): op.input("X")[0] for op in block.ops if op.type == "fetch"}

@@ -13,7 +13,7 @@ from __future__ import annotations
 import os
 import weakref
 import zlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -27,7 +27,7 @@ from epl.paddle.operators.table import Inputs
 from epl.paddle.program import Program
 from epl.paddle.row_updates import GivenTables, RowUpdate
 from epl.paddle.tables import LOOKUPS, ProgramTable, ProgramTables, left_out, names_of, read_tables
-from epl.servers.strategy import ParameterServer
+from epl.servers.strategy import AssignedServers, ParameterServer
 from epl.tables import inits
 from epl.tables.inits import Init
 from epl.tables.table import Table
@@ -191,6 +191,28 @@ def among(names: Iterable[str], values: Mapping[str, Any]) -> tuple[list[Table],
     every = list({id(served): served for served in _BY_NAME.values()}.values())
     found = [_BY_NAME[name].made(values)[name] for name in wanted if name in _BY_NAME]
     return found, frozenset(name for name in wanted if any(name in served.of.kept for served in every))
+
+
+def at_servers(names: Iterable[str], servers: Sequence[str]) -> frozenset[str]:
+    """The variables that are tables which this process trains.
+
+    Args:
+      names: of variables.
+      servers: addresses of those that have the tables.
+
+    Raises:
+      ArgumentError: if others have them.
+    """
+    found = frozenset(name for name in names if name in _BY_NAME)
+    for name in found:
+        strategy = _BY_NAME[name].strategy
+        role = strategy.role if isinstance(strategy, AssignedServers) else None
+        if role and set(role.servers) != set(servers):
+            raise ArgumentError(
+                f'pserver_endpoints are {", ".join(servers)}, and table "{name}" is on the servers of '
+                f"transpile: expected {', '.join(role.servers)}"
+            )
+    return found
 
 
 def _first(table: ProgramTable, startup: Program, seed: int) -> _First:

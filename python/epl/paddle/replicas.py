@@ -117,10 +117,20 @@ class Replicas:
         self._steps: dict[tuple[tuple[str, ...], Layout], _Step] = {}
 
     def check_variables(self, variables: Mapping[str, Any]) -> None:
-        """Whether all persistable variables that it has have values; arguments and errors as of `run`."""
+        """Whether all persistable variables that it has have values, and no others.
+
+        Arguments and errors as of `run`.
+        """
         for name in self._needed:
             if variables.get(name) is None:
                 raise ArgumentError(f'variable "{name}" has no value: run the startup program first')
+        for name in sorted(self._tables.hidden) if self.is_served else ():
+            if variables.get(name) is not None:  # other programs of the scope would read that
+                raise ArgumentError(
+                    f'"{name}" is of a table, which parameter servers have, and has a value in the scope: '
+                    "load models for inference into a scope of their own, and run the startup program "
+                    "behind transpile"
+                )
 
     def check_fetches(self, fetches: Sequence[str]) -> None:
         """Whether the program has these variables; errors as of `run`."""

@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from epl.adapters.jax import hooks
 from epl.array import Array
+from epl.calling import in_memory
 from epl.errors import DonatedError
 from epl.servers.connection import Connection
 from epl.servers.job import Held
+from epl.signature import is_key
 
 Box = tuple[tuple[int, int], ...]
 """(begin, end) of each dimension."""
@@ -132,6 +135,13 @@ class ServedBuffer(_Buffer):
     def new_alike(self) -> tuple[FetchedBuffer, list[Any]]:
         """A value of the same kind that is not written yet, in this process."""
         return FetchedBuffer.new(self.shape, self.dtype)
+
+
+def array_of(buffer: ServedBuffer | FetchedBuffer, kind: Any) -> Any:
+    """The `epl.Array` that a buffer is the memory of; typed keys of it, if that is the kind."""
+    numbers = in_memory(kind)
+    array = Array(buffer, np.dtype(numbers.dtype), tuple(numbers.shape))
+    return hooks.key_wrapper(kind.dtype)(array) if is_key(kind.dtype) else array
 
 
 def is_served(value: Any) -> bool:

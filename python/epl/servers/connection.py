@@ -12,6 +12,7 @@ import atexit
 import contextlib
 import os
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -42,7 +43,7 @@ Pushed = Mapping[int, Sequence[tuple[int, int]]]
 
 
 class Connection:
-    """One worker of a job, which other threads than the main one use one at a time."""
+    """One worker of a job, which other threads than the main one use one at a time; rows all pull at will."""
 
     def __init__(self, job: Job, role: Role | None, first_values: Callable[[], Values]) -> None:
         """Connects, and waits until the servers are ready.
@@ -72,6 +73,7 @@ class Connection:
             deadline(os.environ),
         )
         self._is_open = True
+        self._rows_lock = threading.Lock()  # of who pulls or pushes rows
         self.step: int = guarded(self._worker.begin)
         self._first: int = self.step
         self._process = os.getpid()
@@ -103,11 +105,18 @@ class Connection:
         found: Sequence[Any] = guarded(self._worker.pull, self.step)
         return found
 
-    def pull_rows(self, requests: Sequence[RowsRequest]) -> Sequence[Any]:
-        """The rows of tables that lookups of this step give, arrays of NumPy. Errors as in `pull`."""
+    def pull_rows(
+        self, requests: Sequence[RowsRequest], meanwhile: Callable[[], None] | None = None
+    ) -> Sequence[Any]:
+        """The rows of tables that lookups of this step give, arrays of NumPy. Errors as in `pull`.
+
+        Args:
+          meanwhile: is called once they are asked for, before they come.
+        """
         self._check_open()
         numbered = [(self._number(table), *rest) for table, *rest in requests]
-        found: Sequence[Any] = guarded(self._worker.pull_rows, self.step, numbered)
+        with self._rows_lock:
+            found: Sequence[Any] = guarded(self._worker.pull_rows, self.step, numbered, meanwhile)
         return found
 
     def push(self, pushes: Sequence[Sequence[Any]]) -> None:
@@ -129,6 +138,12 @@ class Connection:
         """As `Table.evict`."""
         number = self._known(table)
         return int(guarded(self._worker.evict_table, self.step, number, unseen)) if self.is_first else 0
+
+    def rows_of_table(self, table: TableSpec, ids: Any) -> Any:
+        """The rows of ids as they are for this step; makes none. Errors as in `pull` and `check_table`."""
+        self.check_table(table)
+        (rows,) = self.pull_rows([(table.name, ids, False, table.padding)])
+        return rows
 
     def save_table(self, table: TableSpec, folder: str) -> int:
         """Has the servers write all rows to files of a folder, for worker 0; how many."""
@@ -200,6 +215,7 @@ class Connection:
             yield outside
             guarded(outside.release)
         except BaseException as error:
+            outside.end()
             guarded(self._worker.check)  # this says more, if it is why the step has failed
             if outside.num_pushed and not self._has_pushed_all(outside):
                 self._worker.fail(f"step {self.step} has failed when it had pushed some gradients: {error}")
@@ -235,7 +251,8 @@ class Connection:
 
     def push_rows(self, rows: Sequence[RowsPush]) -> None:
         """Hands over what the step pushes for tables, within `exchanging`. Errors as in `pull`."""
-        guarded(self._worker.push_rows, self.step, self._rows(rows))
+        with self._rows_lock:
+            guarded(self._worker.push_rows, self.step, self._rows(rows))
         self._lacks_rows = False
 
     @property

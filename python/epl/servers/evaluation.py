@@ -6,9 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from epl.errors import ArgumentError
+from epl.executable import PathLike, user_path
 from epl.processes.gathering import gather
 from epl.servers.connection import Connection, current
 from epl.servers.rows import Rows
+from epl.servers.saved import write
+from epl.servers.served import evaluation_of
 from epl.stages import Compiled, Lowered
 from epl.tables.steps import StepTables
 
@@ -20,6 +23,11 @@ class EvaluationStep(Compiled):
         """Errors as of `Rows`."""
         super().__init__(plan, lowered)
         self._rows = Rows(lowered, tables)
+
+    def save(self, path: PathLike) -> None:
+        """As the base class."""
+        super().save(path)
+        write(user_path(path), self.plan, evaluation_of(self.lowered, self._rows.tables))
 
     def _results(self, leaves: list[Any], *, donate: bool | None, **options: bool) -> list[Any]:
         return super()._results([*leaves, *self._pulled(leaves)], donate=donate, **options)

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,12 +24,14 @@ from epl.calling import signless, to_host
 from epl.comparison import Rehearsed
 from epl.compile import plan_bytes
 from epl.errors import ArgumentError, StepError
+from epl.executable import PathLike, user_path
 from epl.processes.gathering import gather
 from epl.servers.compiling import server_options
 from epl.servers.connection import Connection, connect
-from epl.servers.job import Job
-from epl.servers.roles import Role
 from epl.stages import Compiled, Lowered
+
+if TYPE_CHECKING:
+    from epl.servers.served import Served
 
 Values = list[np.ndarray[Any, Any]]
 
@@ -65,21 +67,19 @@ def compile_additions(roles: Any, level: str) -> dict[str, bytes]:
 class GeoStep(Compiled):
     """A whole step as a worker runs it, which exchanges differences with the servers every so many steps."""
 
-    def __init__(
-        self, lowered: Lowered, job: Job, roles: Any, role: Role | None, plan: Any, *, is_checked: bool
-    ) -> None:
+    def __init__(self, lowered: Lowered, served: Served, *, is_checked: bool) -> None:
         """The whole step's plan with the servers.
 
         Args:
-          roles: as `additions` gives them.
+          served: with roles as `additions` gives them.
           is_checked: whether differences must be finite.
         """
-        super().__init__(plan, lowered)
-        self._job = job
-        self._role = role
-        self._workers = role.workers if role else 1
+        super().__init__(served.plan, lowered)
+        self._served = served
+        self._job, self._role = served.job, served.role
+        self._workers = served.role.workers if served.role else 1
         self._is_checked = is_checked
-        self._parameters: list[int] = [group["parameter"] for group in roles["groups"]]
+        self._parameters: list[int] = [group["parameter"] for group in served.roles["groups"]]
         self._old: Values = []
 
     def _results(self, leaves: list[Any], *, donate: bool | None, **options: bool) -> list[Any]:
@@ -105,6 +105,11 @@ class GeoStep(Compiled):
         else:
             connection.skip()
         return results
+
+    def save(self, path: PathLike) -> None:
+        """As the base class."""
+        super().save(path)
+        self._served.save(user_path(path), self.lowered, "geo")
 
     def rehearse(self, leaves: list[Any]) -> Rehearsed:
         """As the base class: the step of this worker alone."""

@@ -7,9 +7,10 @@ of these by the servers' plans, block by block, as if this were the only worker.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -95,13 +96,21 @@ def new_rows(tables: Mapping[TableSpec, Updates], requests: Sequence[Any]) -> Se
 
     A server in this process makes them, for this call alone.
     """
+    names = [table.name for table in tables]
+    numbered = [(names.index(name), ids, False, padding) for name, ids, _, padding in requests]
+    with own_server(tables) as (worker, step):
+        rows: Sequence[Array] = guarded(worker.pull_rows, step, numbered)
+    return rows
+
+
+@contextlib.contextmanager
+def own_server(tables: Mapping[TableSpec, Updates]) -> Iterator[tuple[Any, int]]:
+    """A server of tables in this process, for the block alone: its worker, of the runtime, and a step."""
     job = Job(_NOTHING, ParameterServer(), 1, 1, {}, tables)
     module = runtime.module()
     options = stream_options(os.environ), deadline(os.environ)
     local = module.LocalServers(1, 1)
     worker = guarded(module.ServersWorker, job.job, 0, time.time_ns(), local, {}, *options)
-    step, names = guarded(worker.begin), list(job.tables)
-    numbered = [(names.index(name), ids, False, padding) for name, ids, _, padding in requests]
-    rows: Sequence[Array] = guarded(worker.pull_rows, step, numbered)
+    step: int = guarded(worker.begin)
+    yield worker, step
     guarded(worker.finish, step)
-    return rows

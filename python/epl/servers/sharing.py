@@ -8,7 +8,6 @@ one for a shorter last batch, may be those of one worker alone, and are compiled
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -17,9 +16,8 @@ from epl.cache import plan_key
 from epl.errors import ProcessError
 from epl.servers.compiling import server_level
 from epl.servers.gathering import gathering_of
+from epl.servers.packing import packed, unpacked
 from epl.servers.roles import Role
-
-_LENGTH_BYTES = 8
 
 
 class Plans(NamedTuple):
@@ -35,6 +33,12 @@ _level = ""  # of servers' CPUs, once workers have agreed
 def agreed_level() -> str:
     """The level of CPUs that servers' plans are for: that of worker 0, once its plans have come."""
     return _level or server_level()
+
+
+def agree(level: str) -> None:
+    """Has servers' plans from here on be for CPUs of a level, which all workers have read from one file."""
+    global _level
+    _level = _level or level
 
 
 def compile_for_all(
@@ -74,27 +78,15 @@ def compile_for_all(
 
 
 def _packed(key: str, level: str, plans: Plans) -> bytes:
-    """A header with the key, the level of servers' CPUs and the lengths of plans, and these."""
-    sizes = {name: len(content) for name, content in plans.servers.items()}
-    header = json.dumps({"key": key, "level": level, "servers": sizes}).encode()
-    return b"".join(
-        (
-            len(header).to_bytes(_LENGTH_BYTES, "little"),
-            header,
-            *plans.servers.values(),
-            plans.worker.to_bytes(),
-        )
-    )
+    """The key, the level of servers' CPUs, and the plans."""
+    header = {"key": key, "level": level, "servers": list(plans.servers)}
+    return packed(header, [*plans.servers.values(), plans.worker.to_bytes()])
 
 
 def _unpacked(key: str, content: bytes) -> tuple[str, Plans | None]:
     """The level of servers' CPUs, and the plans if they have this key."""
-    begin = _LENGTH_BYTES + int.from_bytes(content[:_LENGTH_BYTES], "little")
-    header = json.loads(content[_LENGTH_BYTES:begin])
+    header, (*servers, worker) = unpacked(content)
     if header["key"] != key:
         return header["level"], None
-    servers = {}
-    for name, size in header["servers"].items():
-        servers[name] = content[begin : begin + size]
-        begin += size
-    return header["level"], Plans(servers, runtime.module().Plan.from_bytes(content[begin:]))
+    plans = dict(zip(header["servers"], servers, strict=True))
+    return header["level"], Plans(plans, runtime.module().Plan.from_bytes(worker))

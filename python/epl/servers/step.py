@@ -12,26 +12,27 @@ import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from epl import runtime
 from epl.array import Array
-from epl.calling import signless_dtype, to_host
+from epl.calling import in_memory, signless_dtype, to_host
 from epl.comparison import Rehearsed, RowSums, gradient_of
 from epl.compile import load_or_compile
 from epl.errors import ArgumentError, StepError
-from epl.executable import Executable
-from epl.processes.gathering import gather
+from epl.executable import Executable, PathLike, user_path
+from epl.processes.gathering import gather, numbers_of
 from epl.servers import compiling, geo
-from epl.servers.buffers import FetchedBuffer, ServedBuffer
+from epl.servers.buffers import FetchedBuffer, ServedBuffer, array_of
 from epl.servers.connection import Connection, connect, current
 from epl.servers.evaluation import EvaluationStep
 from epl.servers.job import PARAMETER, pushes_of
 from epl.servers.rehearsal import Rehearsal, new_rows
 from epl.servers.rows import Rows
-from epl.servers.served import Served
+from epl.servers.served import Served, parts_beside
 from epl.servers.strategy import ParameterServer
 from epl.stages import Compiled, Lowered
 from epl.tables.ids import Ids
@@ -94,10 +95,19 @@ class ServedLowered(Lowered):
             options = (*self.options, *self.precision.options)
             plan = load_or_compile(self.program.text, self.devices, self.signature.name, options)
             return EvaluationStep(plan, self, self.tables)
-        served = Served(self, self.strategy, self.tables)
+        return self._of(Served.compiled(self, self.strategy, self.tables))
+
+    def loaded(self, plan: Any, path: Path) -> Compiled:
+        """As the base class."""
+        parts = parts_beside(path, plan, self, self.strategy, self.tables)
+        if parts.kind == "evaluation":
+            assert self.tables is not None, "the step is the one that was saved"
+            return EvaluationStep(plan, self, self.tables)
+        return self._of(Served.loaded(parts, plan, self.strategy, self.tables))
+
+    def _of(self, served: Served) -> Compiled:
         if self.strategy.mode == "geo":
-            checks = self.strategy.check_finite
-            return geo.GeoStep(self, served.job, served.roles, served.role, served.plan, is_checked=checks)
+            return geo.GeoStep(self, served, is_checked=self.strategy.check_finite)
         return ServedStep(self, served)
 
     def _groups(self) -> Any:
@@ -151,6 +161,11 @@ class ServedStep(Compiled):
         reported = [kind for report in lowered.program.reports for kind in report.kinds]
         return [*lowered.kinds, *reported][result["result"]]
 
+    def save(self, path: PathLike) -> None:
+        """As the base class."""
+        super().save(path)
+        self._served.save(user_path(path), self.lowered, "worker")
+
     @cached_property
     def _shown(self) -> list[int]:
         """The results that are no reports', in the order of the plan."""
@@ -167,9 +182,6 @@ class ServedStep(Compiled):
         first = functools.partial(self._first, leaves)
         connection = connect(self._job, self._role, lambda: self._job.first_values(first))
         self._check_served(leaves, connection)
-        if self._rows:
-            leaves = [*leaves, *connection.pull_rows(self._rows.requests(ids))]
-        arguments = self._own(leaves)
         donates = self.lowered.donate if donate is None else donate
         if self._wants_others:
             connection.pull()
@@ -177,6 +189,7 @@ class ServedStep(Compiled):
             with connection.exchanging(
                 self.plan, self._pulled, self._pushed, keeps=self._is_checked
             ) as outside:
+                arguments = self._own([*leaves, *self._rows_of(ids, connection, outside)])
                 failure = None
                 try:
                     used = outside if self._exchanges else None
@@ -190,6 +203,13 @@ class ServedStep(Compiled):
             error.results = self.lowered.out_tree.unflatten(self._returned_of(error.results, connection))
             raise
         return self._returned_of(found, connection)
+
+    def _rows_of(self, ids: list[Ids], connection: Connection, outside: Any) -> Sequence[Any]:
+        """The rows of lookups. What the plan pulls is sent behind them, while the first ones are awaited."""
+        if not self._rows:
+            return ()
+        begins = functools.partial(self._session.expect, outside) if self._pulled else None
+        return connection.pull_rows(self._rows.requests(ids), begins)
 
     @cached_property
     def _pushed(self) -> dict[int, list[tuple[int, int]]]:
@@ -227,7 +247,7 @@ class ServedStep(Compiled):
         for number in (*self._job.held, *self._job.copied):
             if number >= self._first_hidden:
                 continue
-            leaf, name = leaves[number], self.lowered.arguments[number].name
+            leaf, name = numbers_of(leaves[number]), self.lowered.arguments[number].name
             buffer = leaf.buffer if isinstance(leaf, Array) else None
             if isinstance(buffer, ServedBuffer):
                 if buffer.is_donated:
@@ -235,7 +255,7 @@ class ServedStep(Compiled):
             elif connection.has_begun and (buffer is None or number in self._job.held):
                 raise ArgumentError(
                     f'"{name}" is held by servers from the first call of {self.name} on: pass what the step '
-                    f"before has returned, found {type(leaf).__name__}"
+                    f"before has returned, found {type(leaves[number]).__name__}"
                 )
 
     def _found(self, values: list[Any]) -> dict[int, Any]:
@@ -262,12 +282,12 @@ class ServedStep(Compiled):
     def _returned_of(self, values: list[Any], connection: Connection) -> list[Any]:
         """The leaves that the step returns."""
 
-        def left(argument: int, number: int) -> Array:
+        def left(argument: int, number: int) -> Any:
             return self._left(argument, number, connection)
 
         return self._completed(self._found(values), left)
 
-    def _completed(self, found: dict[int, Any], served: Callable[[int, int], Array]) -> list[Any]:
+    def _completed(self, found: dict[int, Any], served: Callable[[int, int], Any]) -> list[Any]:
         """The same; `served` gives states that servers hold, by the numbers of argument and result."""
         leaves = []
         for number, result in enumerate(self.lowered.results):
@@ -277,13 +297,13 @@ class ServedStep(Compiled):
             leaves.append(found[number])
         return leaves
 
-    def _left(self, argument: int, number: int, connection: Connection) -> Array:
+    def _left(self, argument: int, number: int, connection: Connection) -> Any:
         """A state that servers hold, as this step has left it."""
         kind = self.lowered.out_leaves[number]
-        name = self.lowered.arguments[argument].name
-        shape, dtype = tuple(kind.shape), np.dtype(kind.dtype)
+        name, numbers = self.lowered.arguments[argument].name, in_memory(kind)
+        shape, dtype = tuple(numbers.shape), np.dtype(numbers.dtype)
         buffer = ServedBuffer(connection, self._job.held[argument], name, connection.step, shape, dtype)
-        return Array(buffer, dtype, shape)
+        return array_of(buffer, kind)
 
     def rehearse(self, leaves: list[Any]) -> Rehearsed:
         """As the base class, with updates of this worker alone."""
@@ -316,7 +336,7 @@ class ServedStep(Compiled):
         whole = list(leaves)
         for number, held in self._job.held.items():
             if number < len(whole):
-                kind = self.lowered.spec.leaves[number]
+                kind = in_memory(self.lowered.spec.leaves[number])
                 whole[number] = values[held.parameter, held.state].view(np.dtype(kind.dtype))
         return _Fetched(whole, values, ids, rows)
 
@@ -344,10 +364,9 @@ class ServedStep(Compiled):
         pushed = [outside.pushed[slot] for slot in self._pushed]
         new = self._updates.updated(fetched.values, pushed)
 
-        def served(argument: int, number: int) -> Array:
-            held, kind = self._job.held[argument], self.lowered.out_leaves[number]
-            buffer = FetchedBuffer(new[held.parameter, held.state])
-            return Array(buffer, np.dtype(kind.dtype), tuple(kind.shape))
+        def served(argument: int, number: int) -> Any:
+            held = self._job.held[argument]
+            return array_of(FetchedBuffer(new[held.parameter, held.state]), self.lowered.out_leaves[number])
 
         return self.lowered.out_tree.unflatten(self._completed(found, served))
 
@@ -364,11 +383,11 @@ class ServedStep(Compiled):
         if index not in self._job.held:
             state: tuple[Any, list[Any]] = self._session.new_state(self._taken.index(index))
             return state
-        leaf = self.lowered.spec.leaves[index]
-        return FetchedBuffer.new(tuple(leaf.shape), signless_dtype(leaf.dtype))
+        kind = in_memory(self.lowered.spec.leaves[index])
+        return FetchedBuffer.new(tuple(kind.shape), signless_dtype(kind.dtype))
 
     def state_shape(self, index: int) -> tuple[int, ...]:
         """As the base class."""
         if index not in self._job.held:
             return tuple(self.plan.slots[self._taken.index(index)].shape)
-        return tuple(self.lowered.spec.leaves[index].shape)
+        return tuple(in_memory(self.lowered.spec.leaves[index]).shape)

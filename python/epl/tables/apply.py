@@ -6,6 +6,7 @@ the rows and what it keeps of each are states, the gradient is a constant.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +16,7 @@ import numpy as np
 
 from epl.adapters.jax import trace as adapter
 from epl.compile import plan_bytes
-from epl.errors import Place, UnsupportedError
+from epl.errors import Error, Place, UnsupportedError
 from epl.places import definition
 from epl.servers.compiling import server_options
 from epl.signature import DTYPES, is_key
@@ -58,7 +59,7 @@ def updates_of(table: TableSpec, level: str) -> Updates:
     kept = [jax.ShapeDtypeStruct((ROWS, *slot.first.shape), slot.first.dtype) for slot in slots]
 
     def one(row: Any, gradient: Any, *state: Any) -> list[Any]:
-        found, new = _updated(table.optimizer, gradient, tree.unflatten(state), row)
+        found, new = _updated(table, gradient, tree.unflatten(state), row)
         return [jnp.asarray(found, row.dtype), *_flattened(table, tree, new)]
 
     def update(rows: Any, *rest: Any) -> list[Any]:
@@ -84,13 +85,37 @@ def updates_of(table: TableSpec, level: str) -> Updates:
     return Updates(tuple(slots), plan_bytes(program.text, server_options(level), name))
 
 
-def _updated(optimizer: Any, gradient: Any, state: Any, row: Any) -> tuple[Any, Any]:
+def with_plan(table: TableSpec, plan: bytes) -> Updates:
+    """The updates of a table whose plan `updates_of` has compiled before; errors as there."""
+    return Updates(tuple(_slots(table)[0]), plan)
+
+
+def _updated(table: TableSpec, gradient: Any, state: Any, row: Any) -> tuple[Any, Any]:
     """The row behind an update; one that makes that, and no difference, keeps all of its bits."""
+    optimizer = table.optimizer
     if (updated := getattr(optimizer, "updated", None)) is not None:
         found: tuple[Any, Any] = updated(gradient, state, row)
         return found
-    moved, new = optimizer.update(gradient, state, row)
+    moved, new = _asked(table, optimizer.update, gradient, state, row)
     return row + moved, new
+
+
+def _asked(table: TableSpec, function: Callable[..., Any], *arguments: Any) -> Any:
+    """What a function of the optimizer gives for a row.
+
+    Raises:
+      UnsupportedError: if it cannot, as one that needs more than a gradient, or a matrix.
+    """
+    try:
+        return function(*arguments)
+    except (TypeError, ValueError) as error:
+        if isinstance(error, Error):
+            raise
+        raise UnsupportedError(
+            f'the optimizer of table "{table.name}" must be one that updates a row {table.dtype.name}'
+            f"[{table.dim}] by its gradient, found {type(error).__name__}: {error}",
+            _place(table.optimizer),
+        ) from error
 
 
 def _place(optimizer: Any) -> Place:
@@ -100,7 +125,9 @@ def _place(optimizer: Any) -> Place:
 def _slots(table: TableSpec) -> tuple[list[Slot], Any]:
     """What the optimizer keeps of a row, and the tree of that."""
     rows = [np.full(table.dim, value, table.dtype) for value in (0, 1)]
-    first, other = (jax.tree.flatten_with_path(table.optimizer.init(jnp.asarray(row))) for row in rows)
+    first, other = (
+        jax.tree.flatten_with_path(_asked(table, table.optimizer.init, jnp.asarray(row))) for row in rows
+    )
     slots = []
     for (path, leaf), (_, another) in zip(first[0], other[0], strict=True):
         name = f"{table.name}.opt_state{jax.tree_util.keystr(path)}"

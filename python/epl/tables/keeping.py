@@ -59,6 +59,9 @@ class Keeper(Protocol):
     def evict_table(self, table: TableSpec, unseen: int) -> int:
         """As `Table.evict`."""
 
+    def rows_of_table(self, table: TableSpec, ids: Any) -> Any:
+        """The rows of ids, of those that have none what they would begin with. It makes none."""
+
     def save_table(self, table: TableSpec, folder: str) -> int:
         """Has the servers write all rows to files of a folder, for worker 0; how many."""
 

@@ -15,7 +15,6 @@ from dataclasses import replace
 from typing import Any
 
 import jax
-import jax.numpy as jnp
 
 from epl.adapters.jax import lookups
 from epl.adapters.jax.looked_up import rows_of
@@ -76,8 +75,8 @@ class RowsTrace:
         number = self._counts[table.name]
         self._counts[table.name] += 1
         place = self._places.get((table.name, number))
-        if place is None:
-            return jnp.zeros((*ids.shape, table.dim), table.dtype)
+        if place is None:  # one that is in no jaxpr, or an error (lookups.check_none)
+            return lookups.mark(ids, table.name, number, table.dim, table.dtype)
         rows = table.rows[place]
         if rows.ndim - 1 < ids.ndim or (rows.ndim - 1 == ids.ndim and rows.shape[:-1] != ids.shape):
             raise Error(

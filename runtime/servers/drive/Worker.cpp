@@ -16,9 +16,10 @@ const std::vector<HostTensor> &Worker::pull(uint64_t step) { return driver->pull
 void Worker::push(uint64_t step, const std::vector<std::vector<HostTensor>> &pushes) {
   driver->push(step, pushes);
 }
-std::vector<HostTensor> Worker::pullRows(uint64_t step, std::span<const Lookup> lookups) {
-  return driver->pullRows(step, lookups);
+std::shared_ptr<const RowPulls> Worker::requestRows(uint64_t step, std::span<const Lookup> lookups) {
+  return driver->requestRows(step, lookups);
 }
+std::vector<HostTensor> Worker::awaitRows(const RowPulls &pulls) { return driver->awaitRows(pulls); }
 uint64_t Worker::runTask(uint64_t step, uint32_t table, const TaskOfTable &task) {
   return driver->runTask(step, table, task);
 }

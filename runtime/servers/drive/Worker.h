@@ -54,9 +54,15 @@ public:
   /// Hands over the gradients of tables that a step has looked up, which may change afterwards. Throws Error
   /// as RowPushes does.
   void pushRows(uint64_t step, std::span<const RowGradients> rows);
-  /// The rows of lookups for a step, of each one tensor [ids, dim]; waits for all at once. Of sync also for
-  /// parts without such ids, so that no worker is more than a step ahead. Throws Error as RowPulls does.
-  std::vector<HostTensor> pullRows(uint64_t step, std::span<const Lookup> lookups);
+  /// Asks for the rows of lookups for a step, once those before have come. Of sync also parts without such
+  /// ids are asked, so that no worker is more than a step ahead. Throws Error as RowPulls does.
+  std::shared_ptr<const RowPulls> requestRows(uint64_t step, std::span<const Lookup> lookups);
+  /// Waits for all that was asked for so; of each lookup one tensor [ids, dim].
+  std::vector<HostTensor> awaitRows(const RowPulls &pulls);
+  /// Both.
+  std::vector<HostTensor> pullRows(uint64_t step, std::span<const Lookup> lookups) {
+    return awaitRows(*requestRows(step, lookups));
+  }
   /// Has all servers do something with their parts of a table, as it is for a step, and waits; how many rows
   /// that was done with. Of worker 0. Throws Error for what a server cannot do; then others may have done it.
   uint64_t runTask(uint64_t step, uint32_t table, const TaskOfTable &task);

@@ -70,7 +70,7 @@ public:
 
   void pushRows(uint64_t step, std::span<const RowGradients> rows) {
     if (rowsStep != step && !job->manifest.tables.empty())
-      pullRows(step, {});
+      awaitRows(*requestRows(step, {}));
     RowPushes pushes(*job, rowsKept, rows);
     auto block = uint32_t(job->blocks.size());
     std::vector<GradientHandle> handles;
@@ -134,20 +134,29 @@ public:
     checkRunning();
   }
 
-  std::vector<HostTensor> pullRows(uint64_t step, std::span<const Lookup> lookups) {
+  std::shared_ptr<const RowPulls> requestRows(uint64_t step, std::span<const Lookup> lookups) {
+    std::unique_lock lock(mutex);
+    awaitRows(lock); // of a wait that was interrupted
+    lock.unlock();
     bool all = job->manifest.mode == manifest::Mode::sync && rowsStep != step;
     auto pulls = std::make_shared<RowPulls>(job, rowsKept, lookups, all);
-    std::unique_lock lock(mutex);
+    lock.lock();
     checkRunning();
+    WorkerLogic::Actions actions = logic.pullRows(step, pulls->requests());
     for (const RowsRequest &rows : pulls->requests()) {
       wanted.insert({rows.block, BlockStore::kParameter});
       rowPulls[rows.block] = pulls;
     }
-    perform(logic.pullRows(step, pulls->requests()));
+    perform(actions);
     rowsStep = step;
-    await(lock, [&] { return wanted.empty(); });
+    return pulls;
+  }
+
+  std::vector<HostTensor> awaitRows(const RowPulls &pulls) {
+    std::unique_lock lock(mutex);
+    awaitRows(lock);
     lock.unlock();
-    return pulls->rows();
+    return pulls.rows();
   }
 
   uint64_t runTask(uint64_t step, uint32_t table, const TaskOfTable &task) {
@@ -222,6 +231,11 @@ private:
     return most;
   }
 
+  void awaitRows(std::unique_lock<std::mutex> &lock) {
+    checkRunning();
+    await(lock, [&] { return rowPulls.empty(); });
+  }
+
   /// Waits for what was asked for before a wait that was interrupted, and is not wanted any more.
   void settle(std::unique_lock<std::mutex> &lock) {
     checkRunning();
@@ -274,7 +288,7 @@ private:
   void perform(const worker_actions::HaveValue &action) {
     wanted.erase({action.block, action.state});
     rowPulls.erase(action.block);
-    if (wanted.empty())
+    if (wanted.empty() || rowPulls.empty())
       changed.notify_all();
     if (!job->blocks.isPart(action.block))
       coming.haveBlock({parameterOf[action.block], action.state});

@@ -62,13 +62,53 @@ void WorkerOutside::countPushes() {
   }
 }
 
-void WorkerOutside::pull(std::span<const Wanted> wanted, Outside::Listener &waiting) {
-  listener = &waiting;
+void WorkerOutside::request(std::span<const Wanted> wanted) {
   std::vector<Worker::Wanted> values;
   values.reserve(wanted.size());
   for (const Wanted &each : wanted)
     values.push_back({pulled.at(each.slot), each.tensor});
   worker.request(step, values, *this);
+}
+
+void WorkerOutside::expect(std::span<const Wanted> wanted) {
+  isExpected = true;
+  request(wanted);
+}
+
+void WorkerOutside::pull(std::span<const Wanted> wanted, Outside::Listener &waiting) {
+  Early before;
+  {
+    std::scoped_lock lock(comingMutex);
+    listener = &waiting;
+    before = std::exchange(early, {});
+  }
+  if (!isExpected)
+    return request(wanted);
+  if (before.failure)
+    throw Error(*before.failure);
+  for (uint32_t slot : before.slots)
+    waiting.arrived(slot);
+}
+
+void WorkerOutside::arrived(ValueId value) {
+  uint32_t slot = slotOf.at(value);
+  {
+    std::scoped_lock lock(comingMutex);
+    if (!listener)
+      return early.slots.push_back(slot);
+  }
+  listener->arrived(slot);
+}
+
+void WorkerOutside::failed(const std::string &reason) {
+  {
+    std::scoped_lock lock(comingMutex);
+    if (!listener) {
+      early.failure = reason;
+      return;
+    }
+  }
+  listener->failed(reason);
 }
 
 /// Whether all that is pushed for a parameter is there and may go, which is moved to `whole` then.

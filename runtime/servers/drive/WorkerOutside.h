@@ -8,6 +8,7 @@
 #include <atomic>
 #include <map>
 #include <mutex>
+#include <optional>
 
 namespace epl::runtime::servers {
 
@@ -28,6 +29,7 @@ public:
   WorkerOutside(Worker &worker, std::shared_ptr<const Job> job, const plan::PlanT &plan, uint64_t step,
                 Pulled pulled, Pushed pushed, bool keeps = false);
 
+  void expect(std::span<const Wanted> wanted) override;
   void pull(std::span<const Wanted> wanted, Outside::Listener &listener) override;
   void push(uint32_t slot, const HostTensor &tensor) override;
   void end() noexcept override { worker.drop(); }
@@ -46,8 +48,9 @@ public:
 private:
   void checkSlot(const plan::PlanT &plan, uint32_t slot) const;
   void countPushes();
-  void arrived(ValueId value) override { listener->arrived(slotOf.at(value)); }
-  void failed(const std::string &reason) override { listener->failed(reason); }
+  void request(std::span<const Wanted> wanted);
+  void arrived(ValueId value) override;
+  void failed(const std::string &reason) override;
   bool add(PushId push, const HostTensor &tensor, std::vector<HostTensor> &whole);
   void hand(uint32_t parameter, const std::vector<HostTensor> &whole);
 
@@ -58,7 +61,16 @@ private:
   const Pushed pushed;
   const bool keeps;
   std::map<ValueId, uint32_t> slotOf; // what is pulled
+
+  /// What has happened of what was asked for, before somebody waits for it.
+  struct Early {
+    std::vector<uint32_t> slots = {}; // that are there
+    std::optional<std::string> failure = {};
+  };
+  bool isExpected = false;
+  std::mutex comingMutex; // guards these two
   Outside::Listener *listener = nullptr;
+  Early early;
 
   /// What is pushed for a parameter, and how much of it is not there.
   struct Whole {

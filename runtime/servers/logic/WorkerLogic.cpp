@@ -139,6 +139,9 @@ void WorkerLogic::sendRequests(uint32_t server, uint64_t from) {
 
 /// Asks for all at once: one frame for the blocks of a server.
 void WorkerLogic::requestAll(uint64_t step, std::span<const Request> requests) {
+  for (const Request &each : requests) // all or none
+    if (servers[job->blocks.serverOf(each.block)].requests.find(each.block, each.state))
+      throw Error(job->blocks.text(each.block) + " is asked for twice at once");
   std::vector<uint64_t> from;
   from.reserve(servers.size());
   for (const Server &server : servers)

@@ -17,6 +17,7 @@ using plan::ElementType;
 using plan::SlotRole;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 using testing::ThrowsMessage;
 
 constexpr uint32_t kA = 0, kB = 1, kP = 4, kQ = 5; // slots
@@ -56,12 +57,17 @@ HostTensor matrix(int64_t first) {
 /// Answers when it is told to.
 class LateOutside final : public Outside {
 public:
+  void expect(std::span<const Wanted> wanted) override {
+    for (const Wanted &each : wanted)
+      expected.emplace_back(each.slot, each.tensor.data);
+  }
   void pull(std::span<const Wanted> wanted, Listener &from) override {
     std::lock_guard lock(mutex);
     if (!fault.empty())
       throw Error(fault);
     for (const Wanted &each : wanted) {
       asked.push_back(each.slot);
+      places.emplace_back(each.slot, each.tensor.data);
       targets.insert_or_assign(each.slot, each.tensor);
     }
     listener = &from;
@@ -100,7 +106,8 @@ public:
 
   std::string fault, pushFault;
   std::vector<uint32_t> asked;
-  std::vector<std::pair<uint32_t, std::vector<int64_t>>> pushed; // in order
+  std::vector<std::pair<uint32_t, std::byte *>> expected, places; // where what is pulled goes
+  std::vector<std::pair<uint32_t, std::vector<int64_t>>> pushed;  // in order
   bool hasEnded = false;
 
 private:
@@ -170,6 +177,25 @@ TEST_P(OutsideSteps, PushBeforeTheLastPullHasCome) {
   outside->deliver(kA, 0);
   outcome.call->wait();
   EXPECT_EQ(outside->pushed.size(), 2u);
+}
+
+TEST_P(OutsideSteps, MayBeExpected) {
+  auto before = std::make_shared<LateOutside>(), outside = std::make_shared<LateOutside>();
+  Outcome first = call(before);
+  std::thread server([&] {
+    before->deliver(kA, 0);
+    EXPECT_THAT(outside->expected, IsEmpty()); // the memory is that of the step before
+    before->deliver(kB, 0);
+  });
+  session.expect(*outside);
+  server.join();
+  EXPECT_TRUE(first.call->done());
+  Outcome outcome = call(outside);
+  outside->deliver(kB, 0);
+  outside->deliver(kA, 0);
+  outcome.call->wait();
+  EXPECT_EQ(outside->expected.size(), 2u);
+  EXPECT_EQ(outside->expected, outside->places);
 }
 
 TEST_P(OutsideSteps, FailWhereSomethingWillNotCome) {

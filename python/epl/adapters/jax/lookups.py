@@ -94,6 +94,21 @@ def find(jaxpr: Any) -> list[Lookup]:
     return list(reader.found.values())
 
 
+def check_none(jaxpr: Any) -> None:
+    """Raises UnsupportedError if a lookup is in the closed jaxpr of a step whose lookups have their rows.
+
+    Then it was in no jaxpr when they were found: a table has no rows there, so that JAX does not call rules
+    of derivatives with respect to it.
+    """
+    for primitive, _, place in hooks.equations(jaxpr.jaxpr):
+        if primitive == _primitive.name:
+            raise UnsupportedError(
+                "a table is looked up where the step is differentiated and nowhere before, as in a rule of "
+                "jax.custom_vjp: look up outside of it, and give it the rows",
+                place,
+            )
+
+
 def arguments_of(value: Value) -> set[int]:
     """The arguments of the step that a value is made of."""
     return {each.argument for each in _sources([value]) if each.argument is not None}

@@ -23,14 +23,17 @@ public:
     }
   }
 
-  std::unique_ptr<Worker> worker(uint32_t number) {
+  std::unique_ptr<Worker> worker(uint32_t number) { return worker(number, transport); }
+  std::unique_ptr<Worker>
+  worker(uint32_t number, std::shared_ptr<StreamTransport> over, std::function<void()> whileWaiting = [] {}) {
     std::vector<uint8_t> bytes = serializeManifest(job->manifest);
     WorkerOptions options;
     options.worker = number, options.addresses = addresses, options.job = hashBytes(bytes);
     std::optional<JobSource> source;
     if (number == 0)
       source = JobSource{bytes, plan, value};
-    return std::make_unique<Worker>(transport, job, options, StreamOptions{}, std::move(source));
+    return std::make_unique<Worker>(std::move(over), job, options, StreamOptions{}, std::move(source),
+                                    std::move(whileWaiting));
   }
 
   void wait() {

@@ -145,6 +145,34 @@ TEST(TableJob, OfOneWorkerIsTheSameWhereItIsWaitedFor) {
   cluster.wait();
 }
 
+TEST(TableJob, AnInterruptedWaitForRowsHarmsNone) {
+  TableCluster cluster({.dim = 2, .servers = 2, .workers = 2});
+  bool interrupts = false;
+  auto interrupt = [&] {
+    if (std::exchange(interrupts, false))
+      throw std::runtime_error("interrupted");
+  };
+  std::unique_ptr<Worker> worker = cluster.worker(0, cluster.transport, interrupt);
+  std::unique_ptr<Worker> other = cluster.worker(1);
+  uint64_t step = worker->begin();
+  EXPECT_EQ(other->begin(), step);
+  Ids ids = {3, 4, 4, 8}, few = {4, 5};
+  auto push = [&ids](Worker &own, uint64_t step) {
+    own.pullRows(step, std::vector<Lookup>{{0, ids}});
+    std::vector<float> twos(ids.size() * 2, 2);
+    own.pushRows(step, std::vector<RowGradients>{
+                           {0, {ids}, {runtime::test::tensor(plan::ElementType::f32, {4, 2}, twos)}}});
+  };
+  push(*worker, step++); // the other one has not come to the next step
+  interrupts = true;
+  EXPECT_THAT([&] { worker->pullRows(step, std::vector<Lookup>{{0, ids}}); },
+              ThrowsMessage<std::runtime_error>("interrupted"));
+  auto pushed = std::async(std::launch::async, push, std::ref(*other), step - 1);
+  std::vector<HostTensor> rows = worker->pullRows(step, std::vector<Lookup>{{0, few}});
+  EXPECT_EQ(elements<float>(rows[0]), (std::vector<float>{98, 98, 100, 100}));
+  pushed.get();
+}
+
 /// Rows of 44 bytes, so that frames begin and end within rows.
 TEST(TableJob, HasBatchesOfManyFrames) {
   constexpr int64_t kDim = 11, kIds = 70000;

@@ -344,7 +344,8 @@ TEST(WorkerLogic, RefusesWhatItCannotDo) {
   EXPECT_EQ(errorOf([&] { worker.push(0, 0, 1); }), "worker 1 pushes before its first step");
   worker.begin(3);
   worker.pull(3, {0});
-  EXPECT_EQ(errorOf([&] { worker.pull(3, {0}); }), "block \"a\" is asked for twice at once");
+  EXPECT_EQ(errorOf([&] { worker.pull(3, {1, 0}); }), "block \"a\" is asked for twice at once");
+  worker.pull(3, {1}); // which was not asked for
   EXPECT_EQ(errorOf([&] { worker.push(2, 0, 1); }),
             "worker 1 pushes step 2 of block \"a\", expected 3 or a later one");
   worker.push(3, 0, 1);
