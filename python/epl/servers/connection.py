@@ -72,7 +72,7 @@ class Connection:
             deadline(os.environ),
         )
         self._is_open = True
-        self.step: int = guarded(self._worker.begin)
+        self.step: int = guarded(self._worker.begin, gathering.connected())
         self._first: int = self.step
         self._process = os.getpid()
         self._failure: str | None = None

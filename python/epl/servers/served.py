@@ -5,6 +5,7 @@ from __future__ import annotations
 from epl.compile import load_or_compile
 from epl.devices import count_devices
 from epl.servers import compiling, geo
+from epl.servers.gathering import gathering_of
 from epl.servers.job import Job
 from epl.servers.sharing import Plans, agreed_level, compile_for_all
 from epl.servers.strategy import ParameterServer, role_of
@@ -32,6 +33,8 @@ class Served:
         """
         name, text = lowered.signature.name, lowered.program.text
         self.role = role = role_of(strategy)
+        if role is not None:  # servers see from here on that this process lives, while it compiles
+            gathering_of(role).knows(goes_on=strategy.goes_on)
         servers, workers = (len(role.servers), role.workers) if role else (1, 1)
         has_tables = tables is not None
         cut = compiling.options_of(strategy, servers, has_tables=has_tables)

@@ -17,6 +17,11 @@ std::span<const std::byte> bytesOf(const HostTensor &tensor) { return {tensor.da
 
 } // namespace
 
+void Worker::Driver::opened(uint64_t stream) noexcept {
+  std::scoped_lock lock(mutex);
+  logic.accepted(linkOf(stream), Ticker::now());
+}
+
 void Worker::Driver::received(uint64_t stream, std::span<const std::byte> head,
                               std::span<const std::byte> payload) {
   std::scoped_lock lock(mutex);
