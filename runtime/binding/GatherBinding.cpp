@@ -49,11 +49,14 @@ void bindGather(nb::module_ &module) {
       .def(
           "begin", [](ServersGather &self) { return self.gather->begin(); },
           nb::call_guard<nb::gil_scoped_release>(),
-          "How many rounds were over when this worker came; waits for server 0.")
+          "How many rounds were over when this worker came; waits for all servers.")
       .def("share", &share, "what"_a, "content"_a, "from"_a = -1,
            "What all workers give, as bytes, in their order; `what` it is for, all say alike. With `from`, "
            "what\n"
            "that worker gives, without waiting for others.")
+      .def(
+          "check", [](ServersGather &self) { self.gather->check(); },
+          nb::call_guard<nb::gil_scoped_release>(), "Raises Error once a server is lost, or has ended.")
       .def(
           "knows", [](ServersGather &self, bool goesOn) { self.gather->knows(goesOn); }, "goes_on"_a,
           nb::call_guard<nb::gil_scoped_release>(),

@@ -9,11 +9,13 @@ servers would wait for it, and it for a server, until the deadline.
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import time
+from collections.abc import Iterator
 from typing import Any
 
-from epl import runtime
+from epl import progress, runtime
 from epl.processes.exits import Exits
 from epl.servers.credentials import stream_options
 from epl.servers.deadline import deadline
@@ -40,6 +42,7 @@ class Gathering:
             deadline(os.environ),
         )
         self._process = os.getpid()
+        self._has_left = False
         self._rounds = 0
         self._failure = ""
         self._exits = Exits(lambda: self._rounds, self._note_failure)
@@ -72,9 +75,15 @@ class Gathering:
         """
         self.gather.knows(goes_on)
 
+    def check(self) -> None:
+        """Raises ProcessError once a server is lost or has ended, unless this worker has left."""
+        if not self._has_left:
+            guarded(self.gather.check)
+
     def leave(self, failure: str = "") -> None:
         """Takes no part any more, which the others are told; with a text: cannot go on."""
         if os.getpid() == self._process:
+            self._has_left = True
             self.gather.leave(failure)
 
     def _note_failure(self, why: str) -> None:
@@ -104,6 +113,25 @@ def connected() -> Any:
 def is_late(role: Role | None) -> bool:
     """Whether this process was started again, behind rounds that other workers have had."""
     return role is not None and role.workers > 1 and gathering_of(role).is_late
+
+
+@contextlib.contextmanager
+def seen_compiling(role: Role | None, *, goes_on: bool) -> Iterator[None]:
+    """For the block that compiles a step: servers see from here on that this process lives.
+
+    If they end the job, or one is lost, that ends the compiler with a ProcessError.
+
+    Args:
+      role: of this process; None if it is alone.
+      goes_on: as of `Gathering.knows`.
+    """
+    if role is None:
+        yield
+        return
+    gathering = gathering_of(role)
+    gathering.knows(goes_on=goes_on)
+    with progress.checking(gathering.check):
+        yield
 
 
 def leave() -> None:

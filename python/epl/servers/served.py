@@ -5,7 +5,7 @@ from __future__ import annotations
 from epl.compile import load_or_compile
 from epl.devices import count_devices
 from epl.servers import compiling, geo
-from epl.servers.gathering import gathering_of
+from epl.servers.gathering import seen_compiling
 from epl.servers.job import Job
 from epl.servers.sharing import Plans, agreed_level, compile_for_all
 from epl.servers.strategy import ParameterServer, role_of
@@ -29,12 +29,16 @@ class Served:
 
         Raises:
           CompileError: with the user's source line, if the step cannot be dealt out or does not compile.
+          ProcessError: if servers end the job meanwhile, or are lost.
           UnsupportedError: for what is not there yet.
         """
+        self.role = role_of(strategy)
+        with seen_compiling(self.role, goes_on=strategy.goes_on):
+            self._compile(lowered, strategy, tables)
+
+    def _compile(self, lowered: Lowered, strategy: ParameterServer, tables: StepTables | None) -> None:
         name, text = lowered.signature.name, lowered.program.text
-        self.role = role = role_of(strategy)
-        if role is not None:  # servers see from here on that this process lives, while it compiles
-            gathering_of(role).knows(goes_on=strategy.goes_on)
+        role = self.role
         servers, workers = (len(role.servers), role.workers) if role else (1, 1)
         has_tables = tables is not None
         cut = compiling.options_of(strategy, servers, has_tables=has_tables)

@@ -26,8 +26,8 @@ public:
   /// Leaves at once.
   ~Gather();
 
-  /// How many rounds had been over when this worker came: 0, but for who was started again. Waits for server
-  /// 0.
+  /// How many rounds had been over when this worker came: 0, but for who was started again. Waits for all
+  /// servers.
   uint64_t begin();
   /// What each worker has given, in their order, for `what`, of which all say the same. With `from` it is
   /// what that worker has given, the others' being empty, and no other one is waited for. Throws Error if a

@@ -33,6 +33,12 @@ Membership::Actions Membership::tick(Milliseconds now) {
   return spread(std::move(actions));
 }
 
+std::optional<uint64_t> Membership::first() const {
+  bool isKnown =
+      std::ranges::all_of(links, [](const GatherWorker &link) { return link.first().has_value(); });
+  return isKnown ? links.front().first() : std::nullopt;
+}
+
 void Membership::knows(bool goesOn) {
   for (GatherWorker &link : links)
     link.knows(goesOn);

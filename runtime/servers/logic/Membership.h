@@ -36,7 +36,8 @@ public:
   /// The worker ends, well (`failure` is empty) or not.
   Actions leave(const std::string &failure) { return end(failure, /*ofServer=*/false); }
 
-  std::optional<uint64_t> first() const { return links.front().first(); }
+  /// The first round of this worker, once all servers know of it: who has given to a round is missed by all.
+  std::optional<uint64_t> first() const;
   bool isOpen() const { return links.front().isOpen(); }
   std::vector<std::vector<std::byte>> results() const { return links.front().results(); }
   /// Why nothing can be shared any more; empty if it can.

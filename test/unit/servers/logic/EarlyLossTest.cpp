@@ -95,6 +95,17 @@ TEST(EarlyLoss, IsNotAwaitedWhereTheOthersGoOn) {
   EXPECT_EQ(server.updates[0].factor, 0.5);
 }
 
+TEST(EarlyLoss, KeepsNoServerWhenTheOthersHaveLeft) {
+  EarlyServer server(makeScalar(Mode::async));
+  server.join(0), server.join(1);
+  server.setUpOf({0});
+  server.leaveGathers(0);
+  server.leave(0, 0);
+  EXPECT_EQ(server.end, std::nullopt) << "worker 1 may come";
+  server.live(4000, {});
+  EXPECT_EQ(server.end, "");
+}
+
 TEST(EarlyLoss, OfWorkerZeroEndsWhateverGoesOn) {
   EarlyServer server(makeScalar(Mode::async));
   server.join(0), server.join(1);

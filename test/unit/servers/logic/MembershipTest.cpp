@@ -65,6 +65,7 @@ TEST(Membership, JoinsAllServers) {
   for (uint32_t server : {0, 1}) {
     ASSERT_THAT(member.sent<frames::JoinT>(server), SizeIs(1));
     EXPECT_EQ(member.sent<frames::JoinT>(server)[0].worker, 1u);
+    EXPECT_EQ(member.membership.first(), std::nullopt);
     member.receive(server, frames::JoinedT());
   }
   EXPECT_EQ(member.membership.first(), 0u);
