@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import time
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import IO
 
@@ -50,27 +51,45 @@ def read_all(file: IO[bytes]) -> str:
     return os.pread(file.fileno(), os.fstat(file.fileno()).st_size, 0).decode(errors="replace")
 
 
+_checks: list[Callable[[], None]] = []
+
+
+@contextlib.contextmanager
+def checking(check: Callable[[], None]) -> Iterator[None]:
+    """Calls a function now and then while a compiler runs in the block: what it raises ends the compiler."""
+    _checks.append(check)
+    try:
+        yield
+    finally:
+        _checks.remove(check)
+
+
 def wait(child: subprocess.Popen[str], text: str, errors: IO[bytes], name: str) -> str:
     """Gives the child its input and waits for its end; gives its output.
 
     Args:
       errors: the file that the child's standard error goes to.
       name: of the step that is compiled.
+
+    Raises:
+      Error: what a function raises that `checking` was given.
     """
-    if not is_shown():
-        return child.communicate(text)[0]
-    start = time.monotonic()
-    with contextlib.suppress(subprocess.TimeoutExpired):
-        return child.communicate(text, _QUIET_SECONDS)[0]
+    start, shows = time.monotonic(), False
+    given: str | None = text
     while True:
-        progress, _ = split_diagnostics(read_all(errors))
-        _show(describe(name, progress, time.monotonic() - start))
-        try:
-            output, _ = child.communicate(timeout=_INTERVAL)
-        except subprocess.TimeoutExpired:
-            continue
-        _show("")
-        return output
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            output, _ = child.communicate(given, _INTERVAL)
+            if shows:
+                _show("")
+            return output
+        given = None  # the child has it, or what it has not taken yet is kept
+        for check in _checks:
+            check()
+        elapsed = time.monotonic() - start
+        if is_shown() and elapsed >= _QUIET_SECONDS:
+            shows = True
+            progress, _ = split_diagnostics(read_all(errors))
+            _show(describe(name, progress, elapsed))
 
 
 def describe(name: str, progress: Progress | None, elapsed: float) -> str:

@@ -1,9 +1,9 @@
 // All-gathers between workers of parameter servers, in Python.
 
 #include "runtime/binding/Bindings.h"
+#include "runtime/binding/ServersGather.h"
 #include "runtime/binding/Waiting.h"
 #include "runtime/servers/OpenTransport.h"
-#include "runtime/servers/drive/Gather.h"
 
 namespace epl::runtime::binding {
 
@@ -13,25 +13,14 @@ using namespace nb::literals;
 
 namespace {
 
-struct ServersGather {
-  explicit ServersGather(std::unique_ptr<ps::Gather> gather) : gather(std::move(gather)) {}
-  ~ServersGather() {
-    nb::gil_scoped_release unlocked;
-    gather = nullptr;
-  }
-  ServersGather(const ServersGather &) = delete;
-
-  std::unique_ptr<ps::Gather> gather;
-};
-
-ServersGather *makeGather(ServersGather *self, const std::string &address, uint32_t number, uint32_t workers,
-                          uint64_t life, const ps::StreamOptions &streams, uint64_t deadline) {
+ServersGather *makeGather(ServersGather *self, const std::vector<std::string> &addresses, uint32_t number,
+                          uint32_t workers, uint64_t life, const ps::StreamOptions &streams,
+                          uint64_t deadline) {
   ps::GatherOptions options;
   options.timing.arrival = deadline;
   options.worker = number, options.workers = workers, options.life = life, options.seed = life;
-  options.address = address;
-  return new (self)
-      ServersGather(std::make_unique<ps::Gather>(ps::openStreamTransport(), options, streams, checkSignals));
+  return new (self) ServersGather(
+      std::make_unique<ps::Gather>(ps::openStreamTransport(), options, addresses, streams, checkSignals));
 }
 
 nb::list share(ServersGather &self, const std::string &what, const nb::bytes &content, int32_t from) {
@@ -52,19 +41,30 @@ nb::list share(ServersGather &self, const std::string &what, const nb::bytes &co
 
 void bindGather(nb::module_ &module) {
   nb::class_<ServersGather>(module, "ServersGather", "All-gathers of one worker with all others.")
-      .def("__init__", &makeGather, "address"_a, "number"_a, "workers"_a, "life"_a, "streams"_a, "deadline"_a,
-           "`address`: of server 0, which has so many milliseconds to come (`deadline`).")
+      .def("__init__", &makeGather, "addresses"_a, "number"_a, "workers"_a, "life"_a, "streams"_a,
+           "deadline"_a,
+           "`addresses`: of the servers, which have so many milliseconds to come (`deadline`). All of them "
+           "see\n"
+           "that this worker lives; server 0 has the rounds.")
       .def(
           "begin", [](ServersGather &self) { return self.gather->begin(); },
           nb::call_guard<nb::gil_scoped_release>(),
-          "How many rounds were over when this worker came; waits for server 0.")
+          "How many rounds were over when this worker came; waits for all servers.")
       .def("share", &share, "what"_a, "content"_a, "from"_a = -1,
            "What all workers give, as bytes, in their order; `what` it is for, all say alike. With `from`, "
            "what\n"
            "that worker gives, without waiting for others.")
       .def(
-          "leave", [](ServersGather &self) { self.gather->leave(); },
-          nb::call_guard<nb::gil_scoped_release>(), "Takes no part any more.");
+          "check", [](ServersGather &self) { self.gather->check(); },
+          nb::call_guard<nb::gil_scoped_release>(), "Raises Error once a server is lost, or has ended.")
+      .def(
+          "knows", [](ServersGather &self, bool goesOn) { self.gather->knows(goesOn); }, "goes_on"_a,
+          nb::call_guard<nb::gil_scoped_release>(),
+          "Tells the servers whether the job goes on without workers other than worker 0 that are lost.")
+      .def(
+          "leave", [](ServersGather &self, const std::string &failure) { self.gather->leave(failure); },
+          "failure"_a, nb::call_guard<nb::gil_scoped_release>(),
+          "Takes no part any more: the worker has ended, or, with a text, cannot go on.");
 }
 
 } // namespace epl::runtime::binding

@@ -3,6 +3,7 @@
 #include "runtime/Error.h"
 #include "runtime/binding/Arrays.h"
 #include "runtime/binding/Bindings.h"
+#include "runtime/binding/ServersGather.h"
 #include "runtime/binding/ServersWorker.h"
 #include "runtime/binding/Waiting.h"
 #include "runtime/servers/OpenTransport.h"
@@ -247,11 +248,14 @@ void bindServers(nb::module_ &module) {
            "yet, and of a request without an answer.")
       .def(
           "begin",
-          [](ServersWorker &self) {
+          [](ServersWorker &self, ServersGather *gather) {
             nb::gil_scoped_release unlocked;
-            return self.worker->begin();
+            return gather ? self.worker->begin([&] { gather->gather->check(); }) : self.worker->begin();
           },
-          "Waits for all servers; the first step that this worker takes part in.")
+          "gather"_a.none(),
+          "Waits for all servers; the first step that this worker takes part in. `gather`: of this worker, "
+          "whose\n"
+          "end ends the wait; None if it is alone.")
       .def("pull", &pull, "step"_a,
            "The parameters for a step; waits. They stay as they are until the next pull.")
       .def("push", &push, "step"_a, "pushes"_a,

@@ -40,6 +40,9 @@ class StreamReader {
 public:
   virtual ~StreamReader() = default;
 
+  /// The first call: the peer is there, and has the stream, too.
+  virtual void opened() noexcept {}
+
   /// A frame, in the order in which they were sent. The bytes are valid during the call; those of the head
   /// are aligned for any type.
   virtual void received(std::span<const std::byte> head, const Payload &payload) = 0;

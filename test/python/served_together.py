@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from pathlib import Path
 from typing import Any
 
 import jax
@@ -45,6 +46,28 @@ def add_up(how: str = "", who: str = "") -> None:
     large = np.full(1 << 20, WORKER, np.int64)
     assert (workers.sum(large) == WORKERS * (WORKERS - 1) // 2).all()
     print(f"worker {WORKER} has the sums")
+
+
+def lose_early(mode: str, how: str, folder: str = "") -> None:
+    """Worker 1 is killed before its first step; of `how` "once" in the first start of the job alone.
+
+    Of "compiles" worker 0 has a compiler that does not end.
+    """
+    epl.init("cpu:1")
+    epl.workers.sum(WORKER)
+    if WORKER == 1 and (how != "once" or os.environ.get("EPL_RESTART", "0") == "0"):
+        os.kill(os.getpid(), signal.SIGKILL)
+    if how == "compiles":
+        compiler = Path(folder) / "epl-compile"
+        compiler.write_text("#!/bin/sh\nexec sleep 100\n")
+        compiler.chmod(0o755)
+        os.environ["EPL_COMPILE"] = str(compiler)
+    _, step = make_exact(epl.ParameterServer(mode=mode))  # type: ignore[arg-type]
+    params, moment = exact_params(), jax.tree.map(np.zeros_like, exact_params())
+    for _ in range(3):
+        params, moment, _ = step(params, moment, integers(1)[:ROWS])
+    assert np.isfinite(np.asarray(params["w"])).all()
+    print(f"worker {WORKER} has trained", flush=True)
 
 
 def poison(mode: str, how: str) -> None:

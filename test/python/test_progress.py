@@ -7,10 +7,14 @@ import pty
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
+import epl
+from epl import progress
+from epl.compile import emit
 from epl.progress import Progress, describe, split_diagnostics
 
 # A compiler that takes three seconds, says how far it is, and fails.
@@ -27,6 +31,7 @@ exit 1
 """
 COMPILE = """
 import sys
+import time
 sys.path[:0] = {paths!r}
 import epl
 from epl.compile import emit
@@ -85,6 +90,27 @@ def test_nothing_is_shown_elsewhere(environment: dict[str, str]) -> None:
     assert result.stdout == "[train.py:3: no]\n"
     arguments = Path(environment["EPL_COMPILE"] + ".arguments").read_text()
     assert "--progress" not in arguments
+
+
+def test_a_check_ends_the_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "epl-compile"
+    program.write_text("#!/bin/sh\nexec sleep 100\n")
+    program.chmod(0o755)
+    monkeypatch.setenv("EPL_COMPILE", str(program))
+    calls = []
+
+    def check() -> None:
+        calls.append(time.monotonic())
+        if len(calls) == 3:
+            raise epl.ProcessError("the job has ended")
+
+    start = time.monotonic()
+    with progress.checking(check), pytest.raises(epl.ProcessError, match="the job has ended"):
+        emit("module {}", "cpu:2", "train_step", "local")
+    assert time.monotonic() - start < 60
+    monkeypatch.setenv("EPL_COMPILE", "/bin/true")
+    assert emit("module {}", "cpu:2", "train_step", "local") == ""
+    assert len(calls) == 3, "behind the block nobody asks"
 
 
 def test_the_time_left_is_an_estimate() -> None:

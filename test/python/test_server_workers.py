@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import re
+import signal
 import subprocess
+import time
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import epl
+import mpi
 from epl import runtime
 from server_runs import alone, run, said
 
@@ -56,6 +59,33 @@ def test_a_sum_needs_all_workers(how: str, expected: str) -> None:
     assert done.returncode != 0, said(done)
     assert "has the sums" not in done.stdout
     assert re.search(f"ProcessError: .*{expected}", said(done)), said(done)
+
+
+def test_a_compiler_ends_with_the_job(tmp_path: Path) -> None:
+    """So worker 0 says at once who is lost."""
+    start = time.monotonic()
+    done = run(2, 2, "lose_early", "sync", "compiles", str(tmp_path), program=PROGRAM)
+    assert done.returncode != 0, said(done)
+    assert re.search(
+        "ProcessError: server . .* has failed: .*worker 1 has been silent for 3 s", said(done)
+    ), said(done)
+    assert time.monotonic() - start < 60, said(done)
+
+
+def test_others_go_on_without_who_is_lost_before_its_first_step() -> None:
+    done = run(2, 2, "lose_early", "async", "ends", program=PROGRAM)
+    assert "worker 0 has trained" in done.stdout, said(done)
+    assert "without it nothing goes on" not in said(done), said(done)
+    assert done.returncode == 128 + signal.SIGKILL, said(done)  # worker 1's alone
+
+
+def test_restarts_begin_anew_where_one_is_lost_before_the_first_step() -> None:
+    arguments = ("lose_early", "sync", "once")
+    done = mpi.launch("--servers", "2", "--workers", "2", "--restarts", "1", PROGRAM, *arguments)
+    assert done.returncode == 0, said(done)
+    assert re.search("worker 1 has been silent for 3 s", said(done)), said(done)
+    for worker in range(2):
+        assert done.stdout.count(f"worker {worker} has trained") == 1, said(done)
 
 
 def test_what_workers_add_up_are_numbers() -> None:

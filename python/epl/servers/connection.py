@@ -74,7 +74,7 @@ class Connection:
         )
         self._is_open = True
         self._rows_lock = threading.Lock()  # of who pulls or pushes rows
-        self.step: int = guarded(self._worker.begin)
+        self.step: int = guarded(self._worker.begin, gathering.connected())
         self._first: int = self.step
         self._process = os.getpid()
         self._failure: str | None = None

@@ -13,6 +13,7 @@ from epl.compile import load_or_compile
 from epl.devices import count_devices
 from epl.errors import Error
 from epl.servers import compiling, geo, saved
+from epl.servers.gathering import seen_compiling
 from epl.servers.job import Job
 from epl.servers.roles import Role
 from epl.servers.saved import Kind, Parts
@@ -49,8 +50,14 @@ class Served:
 
         Raises:
           CompileError: with the user's source line, if the step cannot be dealt out or does not compile.
+          ProcessError: if servers end the job meanwhile, or are lost.
           UnsupportedError: for what is not there yet.
         """
+        with seen_compiling(role_of(strategy), goes_on=strategy.goes_on):
+            return cls._compiled(lowered, strategy, tables)
+
+    @classmethod
+    def _compiled(cls, lowered: Lowered, strategy: ParameterServer, tables: StepTables | None) -> Served:
         name, text = lowered.signature.name, lowered.program.text
         role = role_of(strategy)
         has_tables = tables is not None

@@ -13,7 +13,6 @@ from typing import Any, NamedTuple
 
 from epl import runtime
 from epl.cache import plan_key
-from epl.errors import ProcessError
 from epl.servers.compiling import server_level
 from epl.servers.gathering import gathering_of
 from epl.servers.packing import packed, unpacked
@@ -55,6 +54,7 @@ def compile_for_all(
 
     Raises:
       Error: what `compile_here` raises.
+      ProcessError: if worker 0 has ended or is lost, or the job has ended: without either there is none.
     """
     global _level
     level = agreed_level()
@@ -69,10 +69,7 @@ def compile_for_all(
         made = compile_here(level)
         gathering.share(what, _packed(key, level, made), sender=0)
         return made
-    try:
-        found = gathering.share(what, b"", sender=0)[0]
-    except ProcessError:  # without worker 0 this one comes as far as it can, and says what it finds then
-        return compile_here(level)
+    found = gathering.share(what, b"", sender=0)[0]
     _level, plans = _unpacked(key, found)
     return plans or compile_here(_level)
 

@@ -31,7 +31,8 @@ class ParameterServer:
 
     Args:
       on_lost: of sync: whether a worker that is silent for three seconds ends the others, or these go on with
-        the average of the rest. In the other modes they go on.
+        the average of the rest. In the other modes they go on. Nobody goes on without worker 0 or a server;
+        nor, in any mode, without a worker that is lost before a step has been called for the first time.
       slice_up: whether parameters are cut into blocks for several servers, where their update allows it.
       min_block_size: how many elements a block has at least. Fluid's default.
       dispatch: which server has which block: in turn, by a hash of the block's name (CRC-32), or what a
@@ -77,6 +78,11 @@ class ParameterServer:
                 f'on_lost="continue" of epl.ParameterServer is of mode "sync": in mode "{self.mode}" '
                 "the others go on in any case"
             )
+
+    @property
+    def goes_on(self) -> bool:
+        """Whether others go on without a worker that is lost."""
+        return self.mode != "sync" or self.on_lost == "continue"
 
 
 @dataclass(frozen=True)

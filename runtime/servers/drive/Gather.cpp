@@ -7,14 +7,15 @@ namespace epl::runtime::servers {
 
 namespace act = gather_actions;
 
-static constexpr auto kFarewell = std::chrono::milliseconds(500); // for the end of the stream to arrive
+static constexpr auto kFarewell = std::chrono::seconds(1); // for the end of its streams to arrive
 
 class Gather::Driver final : public CallerDriver {
 public:
   Driver(std::shared_ptr<StreamTransport> transport, const GatherOptions &options,
-         const StreamOptions &streamOptions, std::function<void()> whileWaiting)
+         const std::vector<std::string> &addresses, const StreamOptions &streamOptions,
+         std::function<void()> whileWaiting)
       : CallerDriver(std::move(transport), streamOptions, options.timing, std::move(whileWaiting)),
-        options(options), logic(options, Ticker::now()) {
+        addresses(addresses), logic(options, addresses, Ticker::now()) {
     startTicking(options.timing);
   }
 
@@ -38,14 +39,30 @@ public:
     return logic.results();
   }
 
-  void leave() {
+  void knows(bool goesOn) {
+    std::scoped_lock lock(mutex);
+    logic.knows(goesOn);
+  }
+
+  void check() {
+    std::scoped_lock lock(mutex);
+    if (!failure().empty())
+      throw Error(failure());
+  }
+
+  void leave(const std::string &failure) {
     std::unique_lock lock(mutex);
-    perform(logic.leave());
+    perform(logic.leave(failure));
     changed.wait_for(lock, kFarewell, [&] { return streams.empty(); });
   }
 
 private:
   const std::string &failure() const override { return logic.error(); }
+
+  void opened(uint64_t stream) noexcept override {
+    std::scoped_lock lock(mutex);
+    logic.accepted(stream, Ticker::now());
+  }
 
   void received(uint64_t stream, std::span<const std::byte> head, const Payload &payload) override {
     std::scoped_lock lock(mutex);
@@ -62,26 +79,28 @@ private:
 
   void look() override { perform(logic.tick(Ticker::now())); }
 
-  void perform(const GatherWorker::Actions &actions) {
+  void perform(const Membership::Actions &actions) {
     for (const GatherAction &action : actions)
       std::visit([&](const auto &each) { perform(each); }, action);
   }
 
   void perform(const act::OpenStream &action) {
-    open(action.stream, options.address,
+    open(action.stream, addresses[action.stream >> 32],
          [&](const std::string &why) { perform(logic.refused(action.stream, why)); });
   }
   void perform(const act::CloseStream &action) { streams.close(action.stream, action.atOnce); }
   void perform(const act::SendFrame &action) { streams.send(action.stream, action.head); }
   void perform(const act::SendBytes &action) { sendBytes(streams, action); }
 
-  const GatherOptions options;
-  GatherWorker logic;
+  const std::vector<std::string> addresses;
+  Membership logic;
 };
 
 Gather::Gather(std::shared_ptr<StreamTransport> transport, const GatherOptions &options,
-               const StreamOptions &streams, std::function<void()> whileWaiting)
-    : driver(std::make_unique<Driver>(std::move(transport), options, streams, std::move(whileWaiting))) {}
+               const std::vector<std::string> &addresses, const StreamOptions &streams,
+               std::function<void()> whileWaiting)
+    : driver(std::make_unique<Driver>(std::move(transport), options, addresses, streams,
+                                      std::move(whileWaiting))) {}
 Gather::~Gather() = default;
 
 uint64_t Gather::begin() { return driver->begin(); }
@@ -89,6 +108,8 @@ std::vector<std::vector<std::byte>> Gather::share(const std::string &what, std::
                                                   int32_t from) {
   return driver->share(what, std::move(bytes), from);
 }
-void Gather::leave() { driver->leave(); }
+void Gather::knows(bool goesOn) { driver->knows(goesOn); }
+void Gather::check() { driver->check(); }
+void Gather::leave(const std::string &failure) { driver->leave(failure); }
 
 } // namespace epl::runtime::servers

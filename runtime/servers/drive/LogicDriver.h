@@ -50,11 +50,16 @@ protected:
       : transport(std::move(transport)), streamOptions(impatient(streamOptions, timing)),
         whileWaiting(std::move(whileWaiting)) {}
 
-  template <typename Condition> void await(std::unique_lock<std::mutex> &lock, const Condition &condition) {
+  /// `also` is called as `whileWaiting` is, in this wait.
+  template <typename Condition>
+  void await(
+      std::unique_lock<std::mutex> &lock, const Condition &condition,
+      const std::function<void()> &also = [] {}) {
     constexpr std::chrono::milliseconds look{20}; // between looks of who waits
     while (!changed.wait_for(lock, look, [&] { return condition() || !failure().empty(); })) {
       lock.unlock();
       whileWaiting();
+      also();
       lock.lock();
     }
     if (!failure().empty())

@@ -65,8 +65,8 @@ private:
 class Server::Driver final : public LogicDriver {
 public:
   Driver(std::shared_ptr<StreamTransport> transport, const ServerOptions &options)
-      : options(options), logic(options.number, options.timing, Ticker::now()), gather(options.timing),
-        transport(std::move(transport)) {
+      : options(options), gather(options.timing),
+        logic(options.number, options.timing, Ticker::now(), gather), transport(std::move(transport)) {
     listener = this->transport->listen(
         options.address, [this](std::unique_ptr<Stream> stream) { return accept(std::move(stream)); },
         options.streams);
@@ -122,7 +122,7 @@ private:
     Decoded decoded = decode(head, payload);
     auto *message = std::get_if<Message>(&decoded);
     auto *asked = message ? std::get_if<frames::JoinT>(message) : nullptr;
-    if (!asked || options.number != 0)
+    if (!asked)
       return false;
     perform(gather.join(stream, *asked, Ticker::now()));
     return true;
@@ -195,8 +195,8 @@ private:
   void send(StreamId to, const frames::ValueT &message, const HostTensor &value);
 
   const ServerOptions options;
-  ServerLogic logic;
   GatherServer gather;
+  ServerLogic logic;              // reads that
   std::set<uint64_t> fresh;       // streams whose first frame has not come
   std::optional<std::string> end; // the error, or nothing, once the server is done
   uint64_t lastStream = 0;

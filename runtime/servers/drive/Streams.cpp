@@ -8,6 +8,8 @@ class Streams::Reader final : public StreamReader {
 public:
   Reader(Streams &streams, uint64_t number) : streams(streams), number(number) {}
 
+  void opened() noexcept override { streams.user.opened(number); }
+
   void received(std::span<const std::byte> head, const Payload &payload) override {
     streams.user.received(number, head, payload);
   }

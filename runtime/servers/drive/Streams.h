@@ -16,6 +16,8 @@ namespace epl::runtime::servers {
 class StreamUser {
 public:
   virtual ~StreamUser() = default;
+  /// The peer has the stream, too.
+  virtual void opened(uint64_t) noexcept {}
   virtual void received(uint64_t stream, std::span<const std::byte> head, const Payload &payload) = 0;
   virtual void broke(uint64_t stream, const Ending &ending) = 0;
 };

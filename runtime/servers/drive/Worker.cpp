@@ -11,7 +11,7 @@ Worker::Worker(std::shared_ptr<StreamTransport> transport, std::shared_ptr<const
                                       std::move(source), std::move(whileWaiting))) {}
 Worker::~Worker() = default;
 
-uint64_t Worker::begin() { return driver->begin(); }
+uint64_t Worker::begin(const std::function<void()> &check) { return driver->begin(check); }
 const std::vector<HostTensor> &Worker::pull(uint64_t step) { return driver->pull(step); }
 void Worker::push(uint64_t step, const std::vector<std::vector<HostTensor>> &pushes) {
   driver->push(step, pushes);

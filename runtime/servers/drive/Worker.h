@@ -41,8 +41,9 @@ public:
   /// Leaves at once, without a goodbye.
   ~Worker();
 
-  /// Waits until all servers are ready; the first step that this worker takes part in.
-  uint64_t begin();
+  /// Waits until all servers are ready; the first step that this worker takes part in. `check` is called as
+  /// `whileWaiting` is: what else knows that there will be none throws.
+  uint64_t begin(const std::function<void()> &check = [] {});
 
   /// The parameters for a step, all of them, each as a whole; waits. They stay as they are until the next
   /// pull.

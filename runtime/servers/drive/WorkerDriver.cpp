@@ -15,6 +15,11 @@ std::span<const std::byte> bytesOf(const HostTensor &tensor) { return {tensor.da
 
 } // namespace
 
+void Worker::Driver::opened(uint64_t stream) noexcept {
+  std::scoped_lock lock(mutex);
+  logic.accepted(linkOf(stream), Ticker::now());
+}
+
 void Worker::Driver::received(uint64_t stream, std::span<const std::byte> head, const Payload &payload) {
   std::scoped_lock lock(mutex);
   perform(logic.received(linkOf(stream), head, payload, Ticker::now()));

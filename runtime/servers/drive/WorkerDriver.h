@@ -37,9 +37,9 @@ public:
     streams.destroyAll();
   }
 
-  uint64_t begin() {
+  uint64_t begin(const std::function<void()> &check) {
     std::unique_lock lock(mutex);
-    await(lock, [&] { return first.has_value(); });
+    await(lock, [&] { return first.has_value(); }, check);
     return *first;
   }
 
@@ -260,6 +260,7 @@ private:
     return blocks;
   }
 
+  void opened(uint64_t stream) noexcept override;
   void received(uint64_t stream, std::span<const std::byte> head, const Payload &payload) override;
   void broke(uint64_t stream, const Ending &ending) override;
   void look() override { perform(logic.tick(Ticker::now())); }

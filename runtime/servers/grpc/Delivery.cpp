@@ -9,6 +9,14 @@ void Delivery::setReader(std::shared_ptr<StreamReader> to) {
   reader = std::move(to);
 }
 
+void Delivery::opened() noexcept {
+  std::shared_ptr<StreamReader> keep;
+  std::lock_guard lock(calls);
+  keep = reader;
+  if (keep && !isMuted)
+    keep->opened();
+}
+
 /// The reader may be dropped in its own call, and may be what holds the stream: it lives until the lock is
 /// free.
 void Delivery::received(std::span<const std::byte> head, const Payload &payload) {

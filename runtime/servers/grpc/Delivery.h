@@ -14,6 +14,7 @@ class Delivery {
 public:
   void setReader(std::shared_ptr<StreamReader> to);
 
+  void opened() noexcept;
   void received(std::span<const std::byte> head, const Payload &payload);
   /// The first time only. Nothing that the reader throws comes out.
   void closed(const Ending &ending) noexcept;

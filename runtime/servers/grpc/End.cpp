@@ -47,6 +47,7 @@ void End::open(Reading &from, Writing &to) {
     message = nextMessage();
   }
   write(std::move(message));
+  delivery.opened();
   read();
 }
 

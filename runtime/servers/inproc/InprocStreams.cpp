@@ -295,6 +295,8 @@ std::unique_ptr<Stream> InprocStreams::connect(const std::string &address,
       return hub->tellClosed(end, address + ": " + fault);
     hub->attach(other, std::move(accepted));
     door->ends.push_back(other);
+    for (const EndPointer &each : {end, other})
+      hub->call(each, [](StreamReader &own) { own.opened(); });
   });
   return std::make_unique<InprocStream>(hub, end);
 }

@@ -80,7 +80,11 @@ GatherServer::Actions GatherServer::received(StreamId stream, std::span<const st
     fault = "has sent a frame that " + *text;
   else if (auto *share = std::get_if<frames::ShareT>(&std::get<Message>(decoded)))
     fault = takeShare(number, *share, payload);
-  else if (!std::holds_alternative<frames::HeartbeatT>(std::get<Message>(decoded)))
+  else if (auto *heartbeat = std::get_if<frames::HeartbeatT>(&std::get<Message>(decoded)))
+    going |= heartbeat->goes_on;
+  else if (auto *failure = std::get_if<frames::FailureT>(&std::get<Message>(decoded)))
+    leave(number, *failure);
+  else
     fault = textOf("has sent ", messageName(std::get<Message>(decoded)),
                    ", which has no place among all-gathers");
   if (!fault.empty()) {
@@ -214,6 +218,16 @@ GatherServer::Actions GatherServer::broke(StreamId stream, const std::string &wh
   if (why.empty()) // the worker is done
     lose(number, Presence::gone, "has ended");
   return take();
+}
+
+/// The worker has come to an error, and closes its stream.
+void GatherServer::leave(uint32_t number, const frames::FailureT &failure) {
+  StreamId stream = std::exchange(members[number].stream, 0);
+  actions.emplace_back(CloseStream{stream, /*atOnce=*/false});
+  workers.erase(stream);
+  if (failure.of_server && missing.empty())
+    missing = textOf("worker ", number, " has failed: ", failure.text);
+  lose(number, Presence::lost, "has failed: " + failure.text);
 }
 
 /// `absence`: for behind "worker 2 ".

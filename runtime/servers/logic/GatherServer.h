@@ -1,4 +1,4 @@
-// Server 0's side of all-gathers between workers: a state machine without sockets, threads and clock.
+// A server's side of all-gathers between workers: a state machine without sockets, threads and clock.
 
 #ifndef EPL_RUNTIME_SERVERS_LOGIC_GATHERSERVER_H
 #define EPL_RUNTIME_SERVERS_LOGIC_GATHERSERVER_H
@@ -19,7 +19,8 @@ namespace epl::runtime::servers {
 /// Collects what each worker gives to a round, and sends all of it to all of them, once all have given; or
 /// what one of them has given, to who asks for it. Workers come on streams of their own, and need no job. A
 /// round fails, in each of its workers, if one of them has ended or is lost before it has given, or is at
-/// something else. Who is started again takes part in the round that is open then.
+/// something else. Who is started again takes part in the round that is open then. Rounds are those of server
+/// 0; all servers see by these streams which workers there are before they have a job.
 class GatherServer {
 public:
   using Actions = std::vector<GatherAction>;
@@ -39,6 +40,18 @@ public:
   Actions tick(Milliseconds now);
   /// The server ends, well (empty) or not.
   Actions end(const std::string &error);
+
+  /// How many workers there are, once one has come.
+  uint32_t count() const { return uint32_t(members.size()); }
+  Presence presenceOf(uint32_t worker) const {
+    return worker < count() ? members[worker].presence : Presence::awaited;
+  }
+  /// Why the worker is gone or lost, for behind "worker 2 "; empty if it is neither.
+  const std::string &absenceOf(uint32_t worker) const { return members[worker].absence; }
+  /// Whether the job goes on without workers other than worker 0 that are lost, as one has said.
+  bool goesOn() const { return going; }
+  /// Which server a worker has lost, or has heard of that it has ended; empty if none has.
+  const std::string &lostServer() const { return missing; }
 
 private:
   struct Worker {
@@ -73,6 +86,7 @@ private:
   void close();
   void tellFailure(Worker &worker, uint64_t round, const std::string &text);
   void answer(Worker &worker, uint64_t round);
+  void leave(uint32_t number, const frames::FailureT &failure);
   void lose(uint32_t number, Presence presence, const std::string &absence);
 
   Timing timing;
@@ -82,6 +96,8 @@ private:
   uint64_t open = 0;                ///< the round that is neither complete nor has failed
   std::map<uint64_t, Round> rounds; ///< that one, if it has begun, and those that somebody may still ask for
   std::optional<std::string> ended;
+  bool going = false;
+  std::string missing;
   std::vector<GatherAction> actions;
 };
 

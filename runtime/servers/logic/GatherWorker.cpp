@@ -15,7 +15,12 @@ GatherWorker::GatherWorker(GatherOptions given, Milliseconds now)
 
 bool GatherWorker::isCurrent(uint64_t stream) const {
   bool isUsed = link.state() == ServerLink::State::greeting || link.state() == ServerLink::State::welcomed;
-  return isUsed && stream == link.stream();
+  return isUsed && stream == ownStream();
+}
+
+void GatherWorker::accepted(uint64_t stream, Milliseconds now) {
+  if (isCurrent(stream))
+    link.accepted(now);
 }
 
 GatherWorker::Actions GatherWorker::received(uint64_t stream, std::span<const std::byte> head,
@@ -93,7 +98,7 @@ GatherWorker::Actions GatherWorker::share(const std::string &text, SharedBytes b
 void GatherWorker::give() {
   frames::ShareT share;
   share.number = next - 1, share.what = what, share.from = from;
-  actions.emplace_back(SendBytes{link.stream(), share, giving});
+  actions.emplace_back(SendBytes{ownStream(), share, giving});
 }
 
 std::vector<std::vector<std::byte>> GatherWorker::results() const {
@@ -136,35 +141,51 @@ GatherWorker::Actions GatherWorker::tick(Milliseconds now) {
   if (std::string text = link.fault(now); !text.empty()) {
     end(text);
   } else if (due == ServerLink::Due::reopen) {
-    actions.emplace_back(CloseStream{link.stream(), /*atOnce=*/true});
+    actions.emplace_back(CloseStream{ownStream(), /*atOnce=*/true});
     link.broke(now, random);
   } else if (due == ServerLink::Due::open && ended.empty()) {
     frames::JoinT join;
     join.protocol = protocolVersion, join.worker = options.worker, join.workers = options.workers;
     join.life = options.life, join.stream = link.opened(now);
-    actions.emplace_back(OpenStream{link.stream()});
-    actions.emplace_back(SendFrame{link.stream(), encode(join)});
+    actions.emplace_back(OpenStream{ownStream()});
+    actions.emplace_back(SendFrame{ownStream(), encode(join)});
   } else if (link.beats(now)) {
-    actions.emplace_back(SendFrame{link.stream(), encode(frames::HeartbeatT())});
+    frames::HeartbeatT heartbeat;
+    heartbeat.goes_on = goesOn;
+    actions.emplace_back(SendFrame{ownStream(), encode(heartbeat)});
   }
   return take();
 }
 
 GatherWorker::Actions GatherWorker::leave() {
-  if (isCurrent(link.stream()))
-    actions.emplace_back(CloseStream{link.stream(), /*atOnce=*/false});
-  link.close();
+  close();
   if (ended.empty())
     ended = "this worker has said goodbye to its servers";
   return take();
 }
 
+GatherWorker::Actions GatherWorker::fail(const std::string &why, bool ofServer) {
+  frames::FailureT failure;
+  failure.text = why, failure.of_server = ofServer;
+  if (isCurrent(ownStream()))
+    actions.emplace_back(SendFrame{ownStream(), encode(failure)});
+  close();
+  if (ended.empty())
+    ended = why;
+  return take();
+}
+
 /// `why`: for behind the server's name.
 void GatherWorker::end(const std::string &why) {
-  if (isCurrent(link.stream()))
-    actions.emplace_back(CloseStream{link.stream(), /*atOnce=*/false});
+  close();
+  ended = textOf("server ", options.server, " (", options.address, ") ", why,
+                 absence.empty() ? "" : " (" + absence + ")");
+}
+
+void GatherWorker::close() {
+  if (isCurrent(ownStream()))
+    actions.emplace_back(CloseStream{ownStream(), /*atOnce=*/false});
   link.close();
-  ended = textOf("server 0 (", options.address, ") ", why, absence.empty() ? "" : " (" + absence + ")");
 }
 
 } // namespace epl::runtime::servers

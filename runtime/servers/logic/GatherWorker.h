@@ -1,4 +1,4 @@
-// A worker's side of all-gathers through server 0: a state machine without sockets, threads and clock.
+// A worker's stream of all-gathers with one server: a state machine without sockets, threads and clock.
 
 #ifndef EPL_RUNTIME_SERVERS_LOGIC_GATHERWORKER_H
 #define EPL_RUNTIME_SERVERS_LOGIC_GATHERWORKER_H
@@ -19,19 +19,22 @@ namespace epl::runtime::servers {
 struct GatherOptions {
   uint32_t worker = 0, workers = 1;
   uint64_t life = 1;   ///< larger each time that the worker is started
-  std::string address; ///< of server 0, for messages
+  uint32_t server = 0; ///< at the other end; rounds are server 0's
+  std::string address; ///< of it, for messages
   uint64_t seed = 0;   ///< of the times between retries
   Timing timing = {};
 };
 
-/// Gives to one round after another, and has what all have given.
+/// Gives to one round after another, and has what all have given. Streams have the server's number above 32
+/// bits with theirs.
 class GatherWorker {
 public:
   using Actions = std::vector<GatherAction>;
 
   GatherWorker(GatherOptions options, Milliseconds now);
 
-  /// A frame has come on a stream; the stream has ended, or the server refuses it for good.
+  /// The server has taken a stream; a frame has come on it; it has ended, or the server refuses it for good.
+  void accepted(uint64_t stream, Milliseconds now);
   Actions received(uint64_t stream, std::span<const std::byte> head, const Payload &payload,
                    Milliseconds now);
   Actions broke(uint64_t stream, const std::string &why, Milliseconds now);
@@ -42,8 +45,11 @@ public:
   /// Gives bytes to the next round, for what all workers must say alike. The round before is over. With
   /// `from` it wants what that worker gives alone, and does not wait for the others.
   Actions share(const std::string &what, SharedBytes bytes, int32_t from = -1);
-  /// Gives to no further round.
+  /// What the worker knows of the job by now: whether it goes on without others than worker 0 that are lost.
+  void knows(bool going) { goesOn = going; }
+  /// Gives to no further round: it has ended, or cannot go on, for which another server may be the reason.
   Actions leave();
+  Actions fail(const std::string &why, bool ofServer = false);
 
   /// The first round of this worker, once the server has said it.
   std::optional<uint64_t> first() const { return begun; }
@@ -62,12 +68,14 @@ private:
   };
 
   Actions take() { return std::move(actions); }
+  uint64_t ownStream() const { return uint64_t(options.server) << 32 | link.stream(); }
   bool isCurrent(uint64_t stream) const;
   std::string takeFrame(const Message &message, const Payload &payload);
   std::string takePart(const frames::SharedT &shared, const Payload &payload);
   void give();
   void notice(Milliseconds now);
   void end(const std::string &why);
+  void close();
 
   GatherOptions options;
   std::mt19937_64 random;
@@ -83,6 +91,7 @@ private:
   std::string fault;       ///< of the last round
   std::string absence;     ///< why the last stream broke; empty once a frame has come
   std::string ended;
+  bool goesOn = false;
   std::vector<GatherAction> actions;
 };
 

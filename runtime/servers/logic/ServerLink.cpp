@@ -31,7 +31,7 @@ ServerLink::Due ServerLink::tick(Milliseconds time, bool waits) {
   waited = waits;
   if (now == State::waiting)
     return time >= due ? Due::open : Due::nothing;
-  // A connection that hangs while the server is not there yet.
+  // A connection that hangs while the server is not there yet: who takes it and is silent is lost.
   if (now == State::greeting && !known && time > tried + timing.silence)
     return Due::reopen;
   if (now != State::welcomed || !waits || time <= asked + timing.deadline)

@@ -26,11 +26,13 @@ public:
 
   /// A stream has been opened: its number.
   uint32_t opened(Milliseconds time);
+  /// The server has taken the stream: it is there, if it says nothing yet.
+  void accepted(Milliseconds time) { breaks = known ? breaks : 0, known = true, heard = time; }
   /// A frame has come, and so has what has been asked for, or a part of it.
-  void heardOf(Milliseconds time) { heard = time, breaks = now == State::welcomed ? 0 : breaks; }
+  void heardOf(Milliseconds time) { accepted(time), breaks = now == State::welcomed ? 0 : breaks; }
   void answered(Milliseconds time) { asked = time, timeouts = 0; }
   /// The server has greeted. With `progress`: it has more of what was sent than the last time.
-  void welcomed(bool progress) { now = State::welcomed, known = true, breaks = progress ? 0 : breaks; }
+  void welcomed(bool progress) { now = State::welcomed, breaks = progress ? 0 : breaks; }
   void close() { now = State::closed; }
 
   /// The stream is gone: it is opened again after a while, longer each time, by chance up to half more or
@@ -55,7 +57,7 @@ private:
   Milliseconds told = 0, tried = 0;
   uint32_t breaks = 0;   ///< of streams, since a frame has come behind a welcome
   uint32_t timeouts = 0; ///< of requests, since an answer has come
-  bool known = false;    ///< has been welcomed once
+  bool known = false;    ///< the server has been there
   bool waited = false;   ///< something was asked for at the last tick
 };
 

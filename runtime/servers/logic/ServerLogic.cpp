@@ -20,14 +20,15 @@ Message failureOf(const std::string &text) {
 
 } // namespace
 
-ServerLogic::ServerLogic(uint32_t server, Timing timing, Milliseconds now)
-    : server(server), timing(timing), started(now), noticed(now) {
+ServerLogic::ServerLogic(uint32_t server, Timing timing, Milliseconds now, const GatherServer &gather)
+    : server(server), timing(timing), gather(gather), started(now), noticed(now) {
   members.expect(1); // whoever else there is, worker 0 will say
 }
 
-/// Whether others go on without a worker that is lost.
+/// Whether others go on without a worker that is lost. Of a job that no worker has said anything of nobody
+/// does: it ends before it has cost more.
 bool ServerLogic::goesOn() const {
-  return job() && (!isSync() || job()->manifest.on_lost == manifest::OnLost::go_on);
+  return job() ? !isSync() || job()->manifest.on_lost == manifest::OnLost::go_on : gather.goesOn();
 }
 
 ServerLogic::Actions ServerLogic::received(StreamId stream, std::span<const std::byte> head,
@@ -247,6 +248,7 @@ ServerLogic::Actions ServerLogic::tick(Milliseconds now) {
     return {};
   notice(now);
   watchRefusals(now);
+  watchEarly();
   for (auto it = members.begin(); it != members.end() && !ended; ++it) {
     watch(it->first, it->second, now);
     if (!ended)
@@ -258,8 +260,60 @@ ServerLogic::Actions ServerLogic::tick(Milliseconds now) {
 void ServerLogic::watch(uint32_t worker, Member &member, Milliseconds now) {
   if (member.presence == Presence::running && now > member.heard + timing.silence)
     lose(worker, textOf("has been silent for ", seconds(timing.silence), " s"), /*mayReturn=*/true);
-  else if (member.presence == Presence::awaited && now > started + timing.arrival)
+  else if (member.presence == Presence::awaited && now > started + timing.arrival &&
+           gather.presenceOf(worker) != Presence::running)
     lose(worker, textOf("has not come for ", seconds(timing.arrival), " s"));
+}
+
+/// Looks for workers that all-gathers have seen, and that will not begin. If none has wanted a job, and all
+/// have left, there is nothing to wait for.
+void ServerLogic::watchEarly() {
+  bool hasBegun = std::ranges::any_of(members, [](const auto &entry) { return entry.second.begun; });
+  if (!hasBegun && !gather.lostServer().empty()) // who has begun sees it himself
+    return end(gather.lostServer());
+  bool haveLeft = gather.count() > 0;
+  for (uint32_t worker = 0; worker < gather.count() && !ended; ++worker) {
+    haveLeft &= gather.presenceOf(worker) == Presence::gone;
+    if (!gather.absenceOf(worker).empty())
+      watchEarly(worker);
+  }
+  bool areHere = std::ranges::any_of(members, [](const auto &entry) { return entry.second.opened > 0; });
+  if (haveLeft && !areHere && !ended) {
+    ended.emplace();
+    out.actions.emplace_back(EndServer{});
+  }
+}
+
+/// A worker that all-gathers miss.
+void ServerLogic::watchEarly(uint32_t worker) {
+  auto found = std::ranges::find(members, worker, [](const auto &entry) { return entry.first; });
+  bool isKnown = found != members.end();
+  if (!isKnown && job())
+    return; // there is no such worker in it
+  bool isAwaited = !isKnown || found->second.presence == Presence::awaited;
+  bool isStarting = isAwaited || (found->second.presence == Presence::running && !found->second.begun);
+  if (gather.presenceOf(worker) == Presence::gone) {
+    if (isAwaited)
+      leaveEarly(worker);
+  } else if (isStarting && (worker == 0 || job() || !goesOn())) {
+    lose(worker, gather.absenceOf(worker), /*mayReturn=*/true);
+  }
+}
+
+/// A worker has ended well and called no step: of a job that there is it has no part. Without worker 0 there
+/// will be none.
+void ServerLogic::leaveEarly(uint32_t worker) {
+  bool areHere = std::ranges::any_of(members, [](const auto &entry) { return entry.second.stream != 0; });
+  if (worker == 0 && areHere)
+    return end("worker 0 has ended before the first call of a step, and others await what it sends");
+  if (worker == 0 || !job())
+    return;
+  Member &member = members.at(worker);
+  member.presence = Presence::gone, member.begun = true;
+  member.endStep = 0;
+  if (blocks)
+    blocks->recheck();
+  endIfDone();
 }
 
 /// Says that the server is there, and what keeps it from answering.
@@ -279,7 +333,7 @@ void ServerLogic::tell(uint32_t worker, Member &member, Milliseconds now) {
 void ServerLogic::lose(uint32_t worker, const std::string &why, bool mayReturn) {
   std::string text = textOf("worker ", worker, " ", why);
   std::string awaits = blocks ? blocks->awaits(worker) : "";
-  if (worker == 0 || (job() && !goesOn()))
+  if (worker == 0 || !goesOn())
     return end(awaits.empty() ? text : text + ": " + awaits);
   Member &member = members.at(worker);
   if (member.stream != 0 && mayReturn && !isSync())

@@ -5,6 +5,7 @@
 #define EPL_RUNTIME_SERVERS_LOGIC_SERVERLOGIC_H
 
 #include "runtime/servers/logic/BlockUpdates.h"
+#include "runtime/servers/logic/GatherServer.h"
 #include "runtime/servers/logic/ServerActions.h"
 #include "runtime/servers/logic/Timing.h"
 
@@ -19,12 +20,15 @@ namespace epl::runtime::servers {
 
 /// One server of a job, whose calls are made one at a time. Workers greet it on streams of theirs, worker 0
 /// sets it up; then it takes gradients, updates blocks and answers pulls until all workers have said goodbye.
+/// Until a worker begins, its streams of all-gathers count as well: who is seen there has come, and who is
+/// lost there is lost.
 class ServerLogic {
 public:
   using Actions = std::vector<ServerAction>;
 
-  /// Of server number `server`, which is there from `now` on.
-  ServerLogic(uint32_t server, Timing timing, Milliseconds now);
+  /// Of server number `server`, which is there from `now` on. `gather` lives as long, and is told of events
+  /// first.
+  ServerLogic(uint32_t server, Timing timing, Milliseconds now, const GatherServer &gather);
 
   /// A frame has come. Streams have any numbers but 0, none twice.
   Actions received(StreamId stream, std::span<const std::byte> head, const Payload &payload,
@@ -74,6 +78,9 @@ private:
 
   void notice(Milliseconds now);
   void watchRefusals(Milliseconds now);
+  void watchEarly();
+  void watchEarly(uint32_t worker);
+  void leaveEarly(uint32_t worker);
   void watch(uint32_t worker, Member &member, Milliseconds now);
   void tell(uint32_t worker, Member &member, Milliseconds now);
   void lose(uint32_t worker, const std::string &why, bool mayReturn = false);
@@ -82,6 +89,7 @@ private:
 
   uint32_t server;
   Timing timing;
+  const GatherServer &gather;
   Milliseconds started, noticed;
   Members members;
   struct Refusal {

@@ -52,6 +52,11 @@ void WorkerLogic::reopen(uint32_t server, Milliseconds now) {
   servers[server].link.broke(now, random);
 }
 
+void WorkerLogic::accepted(LinkId link, Milliseconds now) {
+  if (isCurrent(link))
+    servers[link.server].link.accepted(now);
+}
+
 WorkerLogic::Actions WorkerLogic::received(LinkId link, std::span<const std::byte> head,
                                            const Payload &payload, Milliseconds now) {
   if (!isCurrent(link))
@@ -368,10 +373,10 @@ void WorkerLogic::end(const std::string &error) {
   failure.text = error;
   for (uint32_t server = 0; server < servers.size(); ++server) {
     ServerLink::State state = servers[server].link.state();
-    if (state == ServerLink::State::welcomed)
-      send(server, failure);
-    if (state == ServerLink::State::welcomed || state == ServerLink::State::greeting)
-      actions.emplace_back(CloseStream{linkOf(server), /*last=*/true});
+    if (state != ServerLink::State::welcomed && state != ServerLink::State::greeting)
+      continue;
+    send(server, failure); // of which it knows who has sent it: the hello goes first
+    actions.emplace_back(CloseStream{linkOf(server), /*last=*/true});
   }
   ended = true;
   actions.emplace_back(EndWorker{error});

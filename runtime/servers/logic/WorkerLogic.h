@@ -44,7 +44,8 @@ public:
   /// Throws Error if there is not an address for each server, or if there is no such worker.
   WorkerLogic(std::shared_ptr<const Job> job, WorkerOptions options, Milliseconds now);
 
-  /// A frame has come on a stream; the stream has ended, for a reason that is for people.
+  /// The server has taken a stream; a frame has come on it; it has ended, for a reason that is for people.
+  void accepted(LinkId link, Milliseconds now);
   Actions received(LinkId link, std::span<const std::byte> head, const Payload &payload, Milliseconds now);
   Actions broke(LinkId link, const std::string &why, Milliseconds now);
   /// The server takes no stream of this worker, nor will it: that ends the worker.

@@ -15,7 +15,7 @@
 namespace epl::runtime::servers {
 
 /// The version of the schema that this library writes and reads.
-inline constexpr uint32_t protocolVersion = 2;
+inline constexpr uint32_t protocolVersion = 3;
 
 /// Blocks of one PullRequest; a worker that wants more sends several.
 inline constexpr size_t maxPulledBlocks = size_t(1) << 15;

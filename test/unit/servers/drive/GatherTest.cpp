@@ -17,22 +17,26 @@ using Bytes = std::vector<std::byte>;
 using testing::HasSubstr;
 using testing::ThrowsMessage;
 
-/// A server, and workers without a job.
+/// Servers, and workers without a job.
 struct Cluster {
-  Cluster() {
-    ServerOptions options;
-    options.address = "server 0";
-    server = std::make_unique<Server>(transport, options);
+  explicit Cluster(uint32_t count = 1) {
+    for (uint32_t number = 0; number < count; ++number) {
+      ServerOptions options;
+      options.number = number, options.address = "server " + std::to_string(number);
+      servers.push_back(std::make_unique<Server>(transport, options));
+      addresses.push_back(options.address);
+    }
   }
 
   std::unique_ptr<Gather> worker(uint32_t number, uint32_t workers) {
     GatherOptions options;
-    options.worker = number, options.workers = workers, options.address = server->address();
-    return std::make_unique<Gather>(transport, options, StreamOptions{});
+    options.worker = number, options.workers = workers;
+    return std::make_unique<Gather>(transport, options, addresses, StreamOptions{});
   }
 
   std::shared_ptr<InprocStreams> transport = std::make_shared<InprocStreams>();
-  std::unique_ptr<Server> server;
+  std::vector<std::unique_ptr<Server>> servers;
+  std::vector<std::string> addresses;
 };
 
 TEST(Gather, MovesBytesOfAnySize) {
@@ -74,8 +78,46 @@ TEST(Gather, EndsWithTheServersError) {
   Cluster cluster;
   std::unique_ptr<Gather> worker = cluster.worker(0, 2);
   worker->begin();
-  cluster.server->fail("the server was ended by SIGTERM");
+  cluster.servers[0]->fail("the server was ended by SIGTERM");
   EXPECT_THAT([&] { worker->share("a sum", {}); }, ThrowsMessage<Error>(HasSubstr("ended by SIGTERM")));
+}
+
+template <typename Action> std::string errorOf(const Action &action) {
+  try {
+    action();
+  } catch (const Error &error) {
+    return error.what();
+  }
+  return "no error";
+}
+
+TEST(Gather, EndsAllServersWithOne) {
+  Cluster cluster(3);
+  std::unique_ptr<Gather> worker = cluster.worker(0, 2);
+  worker->begin();
+  cluster.servers[2]->fail("the server was ended by SIGTERM");
+  for (uint32_t number : {0, 1})
+    EXPECT_THAT(errorOf([&] { cluster.servers[number]->wait(); }), HasSubstr("ended by SIGTERM"));
+  EXPECT_THAT(errorOf([&] { worker->check(); }), HasSubstr("ended by SIGTERM"));
+}
+
+TEST(Gather, EndsServersThatHaveNoJobWithAWorkersError) {
+  Cluster cluster(2);
+  std::unique_ptr<Gather> one = cluster.worker(0, 2), other = cluster.worker(1, 2);
+  one->begin(), other->begin();
+  other->leave("ValueError: no such file");
+  for (const auto &server : cluster.servers)
+    EXPECT_THAT(errorOf([&] { server->wait(); }), HasSubstr("worker 1 has failed: ValueError: no such file"));
+  EXPECT_THAT(errorOf([&] { one->share("a sum", {}); }), HasSubstr("ValueError: no such file"));
+}
+
+TEST(Gather, EndsServersWellThatNobodyNeeds) {
+  Cluster cluster(2);
+  std::unique_ptr<Gather> one = cluster.worker(0, 2), other = cluster.worker(1, 2);
+  one->begin(), other->begin();
+  one->leave(), other->leave();
+  for (const auto &server : cluster.servers)
+    EXPECT_EQ(errorOf([&] { server->wait(); }), "no error");
 }
 
 } // namespace

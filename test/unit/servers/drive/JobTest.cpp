@@ -148,6 +148,13 @@ TEST(Job, EndsWithTheErrorOfAWorker) {
   EXPECT_THAT([&] { cluster.wait(); }, ThrowsMessage<Error>(HasSubstr("the batch is empty")));
 }
 
+TEST(Job, IsNotAwaitedByAWorkerThatKnowsThatThereIsNone) {
+  Cluster cluster({7, 3, 2, 2, Mode::sync});
+  std::unique_ptr<Worker> worker = cluster.worker(1);
+  EXPECT_THAT([&] { worker->begin([] { throw Error("server 1 has been silent for 3 s"); }); },
+              ThrowsMessage<Error>(HasSubstr("server 1 has been silent")));
+}
+
 TEST(Job, TellsAWorkerThatComesTooLate) {
   Cluster cluster({7, 3, 2, 2, Mode::sync});
   std::unique_ptr<Worker> worker = cluster.worker(0);

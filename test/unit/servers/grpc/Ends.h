@@ -4,6 +4,7 @@
 
 #include "runtime/servers/OpenTransport.h"
 
+#include <atomic>
 #include <condition_variable>
 #include <deque>
 #include <functional>
@@ -32,6 +33,7 @@ public:
     bool operator==(const Came &) const = default;
   };
 
+  void opened() noexcept override { ++numOpened; }
   void received(std::span<const std::byte> head, const Payload &payload) override;
   void closed(const Ending &ending) override;
 
@@ -45,6 +47,8 @@ public:
 
   /// Done in `received`, before the frame is noted.
   std::function<void()> during = [] {};
+  /// How often it was told that the stream is open.
+  std::atomic<size_t> numOpened = 0;
 
 private:
   std::mutex mutex;

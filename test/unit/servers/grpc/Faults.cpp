@@ -62,6 +62,7 @@ public:
   FaultyReader(std::shared_ptr<Fault> fault, std::shared_ptr<StreamReader> reader)
       : fault(std::move(fault)), reader(std::move(reader)) {}
 
+  void opened() noexcept override { reader->opened(); }
   void received(std::span<const std::byte> head, const Payload &payload) override {
     if (fault->isAt(/*sent=*/false, head, payload.size()))
       fault->happen();

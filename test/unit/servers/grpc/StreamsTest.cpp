@@ -101,6 +101,39 @@ TEST(Streams, HaveHeadsThatAreAlignedAndEmptyFrames) {
   EXPECT_TRUE(isAligned);
 }
 
+/// Before any frame; who listens may have it before the other end knows.
+TEST(Streams, AreOpenedOnce) {
+  Pair pair;
+  size_t before = 2;
+  pair.reader->during = [&] { before = pair.reader->numOpened; };
+  pair.other.stream->send(frameOf(bytesOf("head")));
+  ASSERT_TRUE(pair.reader->next());
+  EXPECT_EQ(before, 1u);
+  pair.stream->close();
+  EXPECT_EQ(pair.other.recorder->whyClosed(), "");
+  EXPECT_EQ(pair.reader->whyClosed(), "");
+  EXPECT_EQ(pair.reader->numOpened, 1u);
+  EXPECT_EQ(pair.other.recorder->numOpened, 1u);
+}
+
+/// Nor is one that is refused.
+TEST(Streams, AreNotOpenedWhereNobodyListens) {
+  std::shared_ptr<StreamTransport> transport = openStreamTransport();
+  auto recorder = std::make_shared<Recorder>();
+  StreamOptions options;
+  options.connectDeadline = std::chrono::milliseconds(200);
+  auto stream = transport->connect("127.0.0.1:1", recorder, options);
+  EXPECT_THAT(recorder->whyClosed().value_or(""), HasSubstr("no server answered"));
+  EXPECT_EQ(recorder->numOpened, 0u);
+  StreamOptions secret;
+  secret.token = "one";
+  Acceptor acceptor(*transport, "127.0.0.1:0", secret);
+  auto refused = std::make_shared<Recorder>();
+  auto other = transport->connect(acceptor.address(), refused, {});
+  EXPECT_THAT(refused->whyClosed().value_or(""), HasSubstr("refused the stream"));
+  EXPECT_EQ(refused->numOpened, 0u);
+}
+
 TEST(Streams, DeliverWhatIsQueuedBeforeTheyClose) {
   for (bool byServer : {false, true}) {
     Pair pair;

@@ -35,6 +35,12 @@ uint64_t Network::open(Process &from, Process &to) {
   streams[number].lasts = ++opened[{&from, &to}] % 3 == 0;
   if (!to.alive && to.reachable)
     breakStream(number);
+  after(delay(), to, [this, number, &from, wait = delay()] {
+    after(wait, from, [this, number, &from] {
+      if (!streams.at(number).broken)
+        from.opened(number);
+    });
+  });
   return number;
 }
 

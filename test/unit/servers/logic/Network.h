@@ -21,10 +21,15 @@ struct NetworkFrame {
   std::vector<std::byte> head, payload;
 };
 
+/// What says that a process closes a stream for good: a frame without a head, behind all others.
+inline const NetworkFrame lastFrame = {};
+
 /// A process, as the network sees it.
 class Process {
 public:
   virtual ~Process() = default;
+  /// A stream that the process has opened is taken by the other end.
+  virtual void opened(uint64_t) {}
   virtual void received(uint64_t stream, const NetworkFrame &frame) = 0;
   virtual void broke(uint64_t stream) = 0;
 
@@ -63,6 +68,7 @@ public:
   /// Ends a stream behind what was sent, or at once.
   void close(uint64_t stream, Process &from, bool last);
 
+  bool standsStill(const Process &process) const { return process.stopped > time; }
   void stop(Process &process, Milliseconds length) { process.stopped = time + length; }
   /// Ends a process. Silently: its streams stay as they are, and nothing comes of them.
   void kill(Process &process, bool silently);

@@ -30,6 +30,7 @@ public:
     scenario.maxTask = scenario.seed % 8 == 3 ? 10 * scenario.timing.deadline : scenario.maxWork;
     for (unsigned count = random() % 5 < 3 ? 0 : 1 + random() % 3; count > 0; --count)
       drawMishap();
+    scenario.maxCompile = random() % 2 ? 0 : 4000;
     return std::move(scenario);
   }
 
@@ -82,12 +83,20 @@ bool Scenario::goesOn() const {
   });
 }
 
+bool Scenario::mustEnd() const {
+  if (mishaps.size() != 1 || goesOn())
+    return false;
+  const Mishap &mishap = mishaps.front();
+  return mishap.kind == Mishap::Kind::stopped ? mishap.length > 2 * timing.silence : mishap.length == 0;
+}
+
 std::string Scenario::text() const {
   std::ostringstream text;
   text << "seed " << seed << ": " << manifest::EnumNameMode(job->manifest.mode) << ", "
        << manifest::EnumNameOnLost(job->manifest.on_lost) << ", " << job->manifest.servers << " servers, "
        << job->manifest.workers << " workers, " << job->blocks.size() << " blocks, "
-       << job->manifest.tables.size() << " tables, losses " << lossRate << ", steps";
+       << job->manifest.tables.size() << " tables, losses " << lossRate << ", compiles for " << maxCompile
+       << ", steps";
   for (uint64_t count : steps)
     text << " " << count;
   for (const Mishap &mishap : mishaps)

@@ -41,13 +41,16 @@ struct Scenario {
   uint32_t maxMerge = 1;
   double lossRate = 0;
   Milliseconds maxDelay = 20, maxWork = 50;
-  Milliseconds maxTask = 50; ///< that a task with a part of a table takes
+  Milliseconds maxCompile = 0; ///< from which on, in its life, a worker greets servers
+  Milliseconds maxTask = 50;   ///< that a task with a part of a table takes
   Timing timing;
 
   bool isSync() const { return job->manifest.mode == manifest::Mode::sync; }
   /// Whether servers, and workers to whom nothing happens, get to their end: what goes wrong is nothing, or
   /// such that others go on without whom it is wrong with.
   bool goesOn() const;
+  /// Whether all others end once the one mishap has happened, which is a loss.
+  bool mustEnd() const;
   /// Whether nothing at all goes wrong but losses of streams.
   bool isCalm() const { return mishaps.empty(); }
   std::string text() const;

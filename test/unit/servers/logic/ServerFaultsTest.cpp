@@ -19,7 +19,7 @@ TEST(ServerFaults, RefusesStrangers) {
   };
   const Case cases[] = {
       {[](frames::HelloT &hello) { hello.protocol = 9; },
-       "worker 0 speaks version 9 of the protocol, expected 2"},
+       "worker 0 speaks version 9 of the protocol, expected 3"},
       {[](frames::HelloT &hello) { hello.server = 1; },
        "worker 0 takes this for server 1: its endpoints are in another order, or of another job"},
       {[](frames::HelloT &hello) { hello.worker = 1, hello.job_low ^= 1; }, ", expected "},

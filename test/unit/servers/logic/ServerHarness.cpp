@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
 
 namespace epl::runtime::servers::test {
 
@@ -14,7 +15,8 @@ manifest::ManifestT makeScalar(manifest::Mode mode, uint32_t workers, manifest::
 }
 
 ServerHarness::ServerHarness(const manifest::ManifestT &manifest, uint32_t server)
-    : logic(server, Timing(), now), bytes(serializeManifest(manifest)), server(server) {
+    : gather(Timing()), logic(server, Timing(), now, gather), bytes(serializeManifest(manifest)),
+      server(server) {
   job = std::make_shared<Job>(parseManifest(bytes, "harness"));
 }
 
@@ -35,7 +37,13 @@ StreamId ServerHarness::greet(const std::function<void(frames::HelloT &)> &chang
 }
 
 void ServerHarness::setUp() {
-  for (uint32_t worker = 0; worker < job->manifest.workers; ++worker)
+  std::vector<uint32_t> all(job->manifest.workers);
+  std::iota(all.begin(), all.end(), 0);
+  setUpOf(all);
+}
+
+void ServerHarness::setUpOf(const std::vector<uint32_t> &workers) {
+  for (uint32_t worker : workers)
     greet(worker);
   for (const SetupItem &item : setupItems(job->blocks, server)) {
     frames::SetupT setup;
@@ -50,7 +58,7 @@ void ServerHarness::setUp() {
     setup.total = payload.size();
     receive(streams[0], setup, payload);
   }
-  for (uint32_t worker = 0; worker < job->manifest.workers; ++worker)
+  for (uint32_t worker : workers)
     begin(worker, 0);
 }
 

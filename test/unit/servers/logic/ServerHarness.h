@@ -27,8 +27,9 @@ public:
   StreamId greet(uint32_t worker, uint64_t life = 1, uint32_t opened = 1);
   /// The same with a change to what it says.
   StreamId greet(const std::function<void(frames::HelloT &)> &change);
-  /// Worker 0 greets and sends all, others greet; all begin in step 0.
+  /// Worker 0 greets and sends all, others greet; all, or these, begin in step 0.
   void setUp();
+  void setUpOf(const std::vector<uint32_t> &workers);
   void begin(uint32_t worker, uint64_t step);
   void push(uint32_t worker, uint64_t step, uint32_t block, float gradient);
   void pull(uint32_t worker, std::vector<frames::PulledBlock> blocks);
@@ -54,6 +55,7 @@ public:
 
   Apply apply = [](float value, float gradient, float) { return value - gradient; };
   Milliseconds now = 1000;
+  GatherServer gather;
   ServerLogic logic;
   std::map<uint32_t, StreamId> streams; ///< the last of each worker
   std::map<StreamId, std::vector<Message>> frames;

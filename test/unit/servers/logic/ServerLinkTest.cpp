@@ -47,6 +47,22 @@ TEST(ServerLink, TriesAgainThreeTimesWithJitter) {
   EXPECT_GT(different.size(), 40u);
 }
 
+/// Tries of the time before it was there do not count.
+TEST(ServerLink, HasBreaksOnceTheServerIsThere) {
+  std::mt19937_64 random(1);
+  ServerLink link(timing, 0);
+  for (int i = 0; i < 8; ++i) {
+    link.opened(0);
+    link.broke(0, random);
+  }
+  EXPECT_EQ(link.fault(5000), "");
+  link.opened(5000);
+  link.accepted(5000);
+  EXPECT_EQ(link.fault(5000), "");
+  EXPECT_EQ(link.tick(8001, false), Due::nothing) << "it is not merely slow to connect";
+  EXPECT_EQ(link.fault(8001), "has been silent for 3 s");
+}
+
 TEST(ServerLink, CountsBreaksAnewBehindAFrame) {
   std::mt19937_64 random(1);
   ServerLink link(timing, 0);

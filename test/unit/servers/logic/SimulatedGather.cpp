@@ -19,9 +19,6 @@ void sendPieces(Network &network, uint64_t stream, Process &from, const gather_a
         action.head);
 }
 
-/// What says that a worker closes its stream: a frame without a head, behind all others.
-const NetworkFrame lastFrame = {};
-
 } // namespace
 
 void GatheringServer::received(uint64_t stream, const NetworkFrame &frame) {
@@ -54,7 +51,7 @@ void GatheringServer::act(const GatherServer::Actions &actions) {
 Sharer::Sharer(Network &network, GatheringServer &server, uint32_t number, uint32_t workers, uint64_t rounds,
                uint64_t life)
     : network(network), server(server), number(number), rounds(rounds), ownLife(life),
-      logic({number, workers, life, "one:6174", number, {}}, network.now()) {
+      logic({number, workers, life, 0, "one:6174", number, {}}, network.now()) {
   tick();
 }
 

@@ -29,18 +29,30 @@ std::vector<std::byte> planBytes(uint32_t index) {
 }
 
 SimulatedServer::SimulatedServer(uint32_t server, const Scenario &scenario, Network &network, Record &record)
-    : server(server), scenario(scenario), network(network), record(record),
-      logic(server, scenario.timing, network.now()) {
+    : server(server), scenario(scenario), network(network), record(record), gather(scenario.timing),
+      logic(server, scenario.timing, network.now(), gather) {
   tick();
 }
 
 void SimulatedServer::received(uint64_t stream, const NetworkFrame &frame) {
-  act(logic.received(stream, frame.head, Payload(frame.payload), network.now()));
+  if (frame.head.empty())
+    return act(gather.broke(stream, ""));
+  Decoded decoded = decode(frame.head, frame.payload.size());
+  if (auto *join = std::get_if<frames::JoinT>(&std::get<Message>(decoded)))
+    act(gather.join(stream, *join, network.now()));
+  else if (gather.has(stream))
+    act(gather.received(stream, frame.head, Payload(frame.payload), network.now()));
+  else
+    act(logic.received(stream, frame.head, Payload(frame.payload), network.now()));
 }
 
-void SimulatedServer::broke(uint64_t stream) { act(logic.broke(stream, network.now())); }
+void SimulatedServer::broke(uint64_t stream) {
+  act(gather.broke(stream, "reset"));
+  act(logic.broke(stream, network.now()));
+}
 
 void SimulatedServer::tick() {
+  act(gather.tick(network.now()));
   act(logic.tick(network.now()));
   if (!hasEnded())
     network.after(250, *this, [this] { tick(); });
@@ -49,6 +61,15 @@ void SimulatedServer::tick() {
 void SimulatedServer::act(std::vector<ServerAction> actions) {
   for (const ServerAction &action : actions)
     std::visit([this](const auto &which) { (*this)(which); }, action);
+}
+
+/// There are no rounds.
+void SimulatedServer::act(const GatherServer::Actions &actions) {
+  for (const GatherAction &action : actions)
+    if (auto *frame = std::get_if<gather_actions::SendFrame>(&action))
+      network.send(frame->stream, *this, {frame->head, {}});
+    else if (auto *close = std::get_if<gather_actions::CloseStream>(&action))
+      network.close(close->stream, *this, !close->atOnce);
 }
 
 void SimulatedServer::operator()(const SendFrame &action) {
@@ -170,6 +191,7 @@ void SimulatedServer::operator()(const RunTask &action) {
 
 void SimulatedServer::operator()(const EndServer &action) {
   record.serverEnded(server, action.error);
+  act(gather.end(action.error));
   network.after(1000, *this,
                 [this] { network.kill(*this, /*silently=*/false); }); // what it has said comes before
   for (const auto &[key, buffer] : gradients)

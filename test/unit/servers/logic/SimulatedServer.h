@@ -6,6 +6,7 @@
 #include "test/unit/servers/logic/Network.h"
 #include "test/unit/servers/logic/Record.h"
 
+#include "runtime/servers/logic/GatherServer.h"
 #include "runtime/servers/logic/ServerLogic.h"
 
 #include <optional>
@@ -39,6 +40,8 @@ public:
   void stop(Milliseconds length);
 
   bool hasEnded() const { return logic.hasEnded(); }
+  /// Whether the worker has come.
+  bool knows(uint32_t worker) const { return gather.presenceOf(worker) == Presence::running; }
 
 private:
   /// What the server has of a block.
@@ -52,6 +55,7 @@ private:
 
   void tick();
   void act(std::vector<ServerAction> actions);
+  void act(const GatherServer::Actions &actions);
   void operator()(const server_actions::SendFrame &action);
   void operator()(const server_actions::CloseStream &action);
   void operator()(const server_actions::StoreSetup &action);
@@ -72,6 +76,7 @@ private:
   const Scenario &scenario;
   Network &network;
   Record &record;
+  GatherServer gather;
   ServerLogic logic;
   std::map<std::tuple<int, uint32_t, int32_t>, Buffer> setup;
   std::map<GradientKey, Buffer> gradients;

@@ -19,23 +19,83 @@ WorkerOptions optionsOf(uint32_t worker, uint64_t life, const Scenario &scenario
   return options;
 }
 
+GatherOptions membershipOf(uint32_t worker, uint64_t life, const Scenario &scenario) {
+  GatherOptions options;
+  options.worker = worker, options.workers = scenario.job->manifest.workers, options.life = life;
+  options.seed = scenario.seed, options.timing = scenario.timing;
+  return options;
+}
+
 } // namespace
 
 SimulatedWorker::SimulatedWorker(uint32_t worker, uint64_t life, const Scenario &scenario, Network &network,
                                  Record &record, Servers &servers)
     : worker(worker), ownLife(life), scenario(scenario), network(network), record(record), servers(servers),
-      logic(scenario.job, optionsOf(worker, life, scenario), network.now()) {
-  network.after(network.delay(), *this, [this] { tick(); });
+      membership(membershipOf(worker, life, scenario), optionsOf(worker, life, scenario).addresses,
+                 network.now()) {
+  membership.knows(!scenario.isSync() || scenario.job->manifest.on_lost == manifest::OnLost::go_on);
+  network.after(network.delay(), *this, [this] { look(); });
+  Milliseconds compiling = network.randomness()() % (scenario.maxCompile + 1);
+  network.after(network.delay() + compiling, *this, [this] { start(); });
+}
+
+/// It has compiled the step, and needs the servers.
+void SimulatedWorker::start() {
+  if (hasEnded())
+    return;
+  logic.emplace(scenario.job, optionsOf(worker, ownLife, scenario), network.now());
+  tick();
+}
+
+/// At its membership, until it ends or says goodbye.
+void SimulatedWorker::look() {
+  act(membership.tick(network.now()));
+  if (membership.error().empty())
+    network.after(200, *this, [this] { look(); });
+}
+
+void SimulatedWorker::opened(uint64_t stream) {
+  if (auto found = memberLinks.find(stream); found != memberLinks.end())
+    membership.accepted(found->second, network.now()), known.insert(uint32_t(found->second >> 32));
+  else
+    logic->accepted(links.at(stream), network.now());
+}
+
+void SimulatedWorker::act(const Membership::Actions &actions) {
+  for (const GatherAction &action : actions) {
+    if (auto *open = std::get_if<gather_actions::OpenStream>(&action)) {
+      uint64_t stream = network.open(*this, *servers[open->stream >> 32]);
+      memberLinks[stream] = open->stream, memberStreams[open->stream] = stream;
+    } else if (auto *frame = std::get_if<gather_actions::SendFrame>(&action)) {
+      network.send(memberStreams.at(frame->stream), *this, {frame->head, {}});
+    } else if (auto *close = std::get_if<gather_actions::CloseStream>(&action)) {
+      if (!close->atOnce)
+        network.send(memberStreams.at(close->stream), *this, lastFrame);
+      network.close(memberStreams.at(close->stream), *this, !close->atOnce);
+    }
+  }
+  if (membership.error().empty() || hasBegun || hasEnded())
+    return;
+  if (logic)
+    return act(logic->fail(membership.error()));
+  endedEarly = true;
+  record.workerEnded(worker, ownLife, step, hasStoodStill(), membership.error());
 }
 
 void SimulatedWorker::received(uint64_t stream, const NetworkFrame &frame) {
-  act(logic.received(links.at(stream), frame.head, Payload(frame.payload), network.now()));
+  if (auto found = memberLinks.find(stream); found != memberLinks.end())
+    return act(membership.received(found->second, frame.head, Payload(frame.payload), network.now()));
+  act(logic->received(links.at(stream), frame.head, Payload(frame.payload), network.now()));
 }
 
-void SimulatedWorker::broke(uint64_t stream) { act(logic.broke(links.at(stream), "reset", network.now())); }
+void SimulatedWorker::broke(uint64_t stream) {
+  if (auto found = memberLinks.find(stream); found != memberLinks.end())
+    return act(membership.broke(found->second, "reset", network.now()));
+  act(logic->broke(links.at(stream), "reset", network.now()));
+}
 
 void SimulatedWorker::tick() {
-  act(logic.tick(network.now()));
+  act(logic->tick(network.now()));
   if (!hasEnded())
     network.after(100, *this, [this] { tick(); });
 }
@@ -48,7 +108,7 @@ void SimulatedWorker::beginStep() {
   std::iota(blocks.begin(), blocks.end(), 0);
   std::ranges::shuffle(blocks, network.randomness());
   awaited = blocks.size();
-  act(logic.pull(step, blocks));
+  act(logic->pull(step, blocks));
   pullRows();
 }
 
@@ -66,16 +126,16 @@ void SimulatedWorker::pullRows() {
     rows.push_back({part, part, count, /*create=*/part % 2 == 0});
   }
   awaited += rows.size();
-  act(logic.pullRows(step, rows));
+  act(logic->pullRows(step, rows));
 }
 
 void SimulatedWorker::endStep() {
   uint32_t blocks = scenario.job->blocks.total();
-  for (uint32_t block = 0; block < blocks && logic.isPushed(step); ++block) {
+  for (uint32_t block = 0; block < blocks && logic->isPushed(step); ++block) {
     Values gradient = gradientOf(scenario, worker, ownLife, step, block);
     record.pushed(worker, ownLife, block, gradient);
     gradients[++lastHandle] = gradient;
-    act(logic.push(step, block, lastHandle));
+    act(logic->push(step, block, lastHandle));
   }
   ++step;
   network.after(network.randomness()() % (scenario.maxWork + 1), *this, [this] { beginStep(); });
@@ -83,18 +143,20 @@ void SimulatedWorker::endStep() {
 
 /// Worker 0 has all states before it leaves.
 void SimulatedWorker::save() {
-  if (worker != 0 || std::exchange(saving, true))
-    return act(logic.finish(step));
+  if (worker != 0 || std::exchange(saving, true)) {
+    act(membership.leave(""));
+    return act(logic->finish(step));
+  }
   const BlockTable &blocks = scenario.job->blocks;
   awaited = 3 * blocks.size() + (blocks.total() - blocks.size());
   for (uint32_t part = blocks.size(); part < blocks.total(); ++part) {
     frames::RunTaskT task;
     task.block = part, task.task = frames::TableTask::save, task.unseen = part + step;
-    act(logic.runTask(step, task));
+    act(logic->runTask(step, task));
   }
   for (uint32_t block = 0; block < blocks.size(); ++block)
     for (int32_t state : {-1, 0, 1})
-      act(logic.fetch(step, block, state));
+      act(logic->fetch(step, block, state));
 }
 
 void SimulatedWorker::act(std::vector<WorkerAction> actions) {
@@ -180,7 +242,7 @@ void SimulatedWorker::operator()(const ReleaseGradient &action) {
 }
 
 void SimulatedWorker::operator()(const BeginSteps &action) {
-  step = action.step;
+  step = action.step, hasBegun = true;
   record.begun(worker, ownLife, step);
   network.after(0, *this, [this] { beginStep(); });
 }
@@ -216,6 +278,7 @@ void SimulatedWorker::haveOne() {
 
 void SimulatedWorker::operator()(const EndWorker &action) {
   record.workerEnded(worker, ownLife, step, hasStoodStill(), action.error);
+  act(membership.leave(action.error));
   if (action.error.empty() && !gradients.empty())
     record.fault("worker ", worker, " has gradients left");
 }

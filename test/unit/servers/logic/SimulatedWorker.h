@@ -5,8 +5,10 @@
 
 #include "test/unit/servers/logic/SimulatedServer.h"
 
+#include "runtime/servers/logic/Membership.h"
 #include "runtime/servers/logic/WorkerLogic.h"
 
+#include <optional>
 #include <set>
 
 namespace epl::runtime::servers::test {
@@ -18,19 +20,25 @@ public:
   SimulatedWorker(uint32_t worker, uint64_t life, const Scenario &scenario, Network &network, Record &record,
                   Servers &servers);
 
+  void opened(uint64_t stream) override;
   void received(uint64_t stream, const NetworkFrame &frame) override;
   void broke(uint64_t stream) override;
 
-  bool hasEnded() const { return logic.hasEnded(); }
+  bool hasEnded() const { return endedEarly || (logic && logic->hasEnded()); }
   uint64_t life() const { return ownLife; }
+  /// Whether the server has been there.
+  bool knows(uint32_t server) const { return known.contains(server); }
 
 private:
+  void start();
+  void look();
   void tick();
   void beginStep();
   void pullRows();
   void endStep();
   void save();
   void act(std::vector<WorkerAction> actions);
+  void act(const Membership::Actions &actions);
   void operator()(const worker_actions::OpenStream &action);
   void operator()(const worker_actions::CloseStream &action);
   void operator()(const worker_actions::SendFrame &action);
@@ -54,7 +62,12 @@ private:
   Network &network;
   Record &record;
   Servers &servers;
-  WorkerLogic logic;
+  Membership membership;
+  std::optional<WorkerLogic> logic; ///< once the step is compiled
+  std::set<uint32_t> known;         ///< servers
+  bool endedEarly = false;          ///< before that
+  bool hasBegun = false;
+  std::map<uint64_t, uint64_t> memberLinks, memberStreams;   ///< of the network to the membership's, and back
   std::map<std::pair<uint32_t, uint32_t>, uint64_t> streams; ///< of the network, by link
   std::map<uint64_t, LinkId> links;                          ///< and back
   std::map<GradientHandle, Values> gradients;

@@ -14,6 +14,8 @@ namespace {
 
 /// Far more than any run takes whose waits all have a bound.
 constexpr Milliseconds longest = 300'000;
+/// Within which others end once a process is lost that one of them has seen.
+constexpr Milliseconds shortly = 5000;
 
 class Simulation {
 public:
@@ -27,11 +29,12 @@ public:
       if (!mishap.frame)
         network.after(mishap.at, [&, mishap] { happens(mishap); });
     network.watch = [this](Process &process, bool isSent, const NetworkFrame &frame) {
-      noticeFrame(process, isSent, messageName(std::get<Message>(decode(frame.head, frame.payload.size()))));
+      if (Decoded decoded = decode(frame.head, frame.payload.size()); !frame.head.empty())
+        noticeFrame(process, isSent, messageName(std::get<Message>(decoded)));
     };
   }
 
-  /// Returns which rules were broken.
+  /// Returns which rules were broken: who is lost ends all others soon, before the job has begun, too.
   std::vector<std::string> run() {
     network.run(longest, [&] { return hasEnded(); });
     // What a process that has ended leaves to others, they may still do.
@@ -72,6 +75,8 @@ private:
     if (!process.isAlive() || isOver(mishap))
       return;
     ++numHappened;
+    if (scenario.mustEnd() && scenario.lossRate == 0 && isKnown(mishap))
+      network.after(shortly, [this] { checkEnds(); });
     if (mishap.kind == Mishap::Kind::stopped)
       return network.stop(process, mishap.length);
     network.kill(process, mishap.kind == Mishap::Kind::vanished);
@@ -89,13 +94,28 @@ private:
     return starting == 0 && std::ranges::all_of(servers, isOver) && std::ranges::all_of(workers, isOver);
   }
 
+  /// Whether another process has seen it.
+  bool isKnown(const Mishap &mishap) const {
+    auto knows = [&](const auto &other) { return other->isAlive() && other->knows(mishap.number); };
+    return mishap.ofServer ? std::ranges::any_of(workers, knows) : std::ranges::any_of(servers, knows);
+  }
+
+  void checkEnds() {
+    if (std::string late = whoRuns(); !late.empty())
+      record.fault("has not ended ", shortly, " ms after a loss:", late);
+  }
+
+  template <typename Simulated> bool runs(const Simulated &process) const {
+    return process.isAlive() && !process.hasEnded() && !network.standsStill(process);
+  }
+
   std::string whoRuns() const {
     std::string text;
     for (uint32_t i = 0; i < servers.size(); ++i)
-      if (servers[i]->isAlive() && !servers[i]->hasEnded())
+      if (runs(*servers[i]))
         text += " server " + std::to_string(i);
     for (const auto &[worker, process] : current)
-      if (process->isAlive() && !process->hasEnded())
+      if (runs(*process))
         text += " worker " + std::to_string(worker);
     return text;
   }
@@ -130,6 +150,7 @@ Scenario makeScenario(manifest::Mode mode, manifest::OnLost onLost, const Mishap
   scenario.job = std::make_shared<Job>(std::move(manifest));
   scenario.steps = {4, 4, 4};
   scenario.timing.deadline = 8000, scenario.timing.arrival = 20000;
+  scenario.maxCompile = mishap.frame->number == 1 ? 0 : 2000;
   scenario.mishaps.push_back(mishap);
   return scenario;
 }
@@ -159,11 +180,12 @@ TEST(Simulation, EndsAtWhateverFrameAProcessEnds) {
   endAtFrames(manifest::Mode::sync, manifest::OnLost::end_job, kinds);
   endAtFrames(manifest::Mode::sync, manifest::OnLost::go_on, kinds);
   endAtFrames(manifest::Mode::async, manifest::OnLost::end_job, kinds);
-  EXPECT_THAT(kinds, testing::IsSupersetOf({"to servers: Hello", "to servers: Setup", "to servers: Begin",
-                                            "to servers: PullRequest", "to servers: PullRows",
-                                            "to servers: Push", "to servers: Fetch", "to servers: Goodbye",
-                                            "to workers: Welcome", "to workers: Ready", "to workers: Value",
-                                            "to workers: Acknowledge", "to workers: Goodbye"}));
+  EXPECT_THAT(kinds,
+              testing::IsSupersetOf({"to servers: Join", "to workers: Joined", "to servers: Hello",
+                                     "to servers: Setup", "to servers: Begin", "to servers: PullRequest",
+                                     "to servers: PullRows", "to servers: Push", "to servers: Fetch",
+                                     "to servers: Goodbye", "to workers: Welcome", "to workers: Ready",
+                                     "to workers: Value", "to workers: Acknowledge", "to workers: Goodbye"}));
 }
 
 } // namespace

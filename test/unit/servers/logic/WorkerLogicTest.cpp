@@ -267,6 +267,22 @@ TEST(WorkerLogic, TellsServersOfItsFailure) {
   EXPECT_EQ(worker.end, "ValueError: no such file");
 }
 
+/// It knows who this is: the hello stands before it.
+TEST(WorkerLogic, TellsServersThatHaveNotAnswered) {
+  WorkerHarness worker;
+  worker.welcome(0);
+  worker.act(worker.logic->fail("ValueError: no such file"));
+  EXPECT_THAT(worker.sent<frames::FailureT>(1), SizeIs(1));
+}
+
+TEST(WorkerLogic, LosesAServerThatTakesAStreamAndIsSilent) {
+  WorkerHarness worker;
+  worker.welcome(0);
+  worker.logic->accepted({1, 1}, worker.now);
+  worker.pass(4000, {0});
+  EXPECT_EQ(worker.end, "server 1 (two:6174) has been silent for 3 s");
+}
+
 TEST(WorkerLogic, LeavesWhenAllHasArrived) {
   WorkerHarness worker;
   worker.begin();
