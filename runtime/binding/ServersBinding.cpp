@@ -252,7 +252,7 @@ void bindServers(nb::module_ &module) {
             nb::gil_scoped_release unlocked;
             return gather ? self.worker->begin([&] { gather->gather->check(); }) : self.worker->begin();
           },
-          "gather"_a.none(),
+          "gather"_a = nb::none(),
           "Waits for all servers; the first step that this worker takes part in. `gather`: of this worker, "
           "whose\n"
           "end ends the wait; None if it is alone.")

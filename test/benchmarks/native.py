@@ -114,7 +114,7 @@ def servers(effort: Effort) -> Iterator[Row]:
 
 def bare_exchanges(size: int, effort: Effort) -> list[float]:
     """Seconds of bare exchanges of vectors of so many floats over gRPC; none where this is missing."""
-    found = (each for each in _over_grpc("servers", size, effort) if each["what"] == "push and pull")
+    found = (each for each in _over_grpc("servers", effort, size) if each["what"] == "push and pull")
     return [second for each in found for second in each["seconds"]["bare"]]
 
 
