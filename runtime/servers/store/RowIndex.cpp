@@ -1,6 +1,7 @@
-// Linear probing of a table in the order of hashes ("ordered hash tables", Amble and Knuth 1974): an entry is
+// Linear probing of a table in the order of keys ("ordered hash tables", Amble and Knuth 1974): an entry is
 // as far behind its home as the entries before it need room, which for nine places of ten in use is 4.5 on
-// average and below a hundred for all.
+// average and below a hundred for all. Keys are ids as MurmurHash3 mixes 64 bits at its end, every step of
+// which can be undone.
 #include "runtime/servers/store/RowIndex.h"
 
 #include <algorithm>
@@ -10,39 +11,53 @@ namespace {
 
 constexpr size_t kFirst = 64;             // homes
 constexpr size_t kTail = 256;             // places behind the last home
-constexpr size_t kMost = size_t(1) << 32; // homes that hashes tell apart
+constexpr size_t kMost = size_t(1) << 32; // homes that upper halves of keys tell apart
 /// The index grows by halves, when it is so full: free places are a part of a row's memory.
 constexpr size_t kMostInTen = 9;
 static_assert(RowIndex::kMostRows * 10 < kMost * kMostInTen);
 
+/// What keys are mixed with, and their inverses modulo 2^64.
+constexpr uint64_t kFirstFactor = 0xff51afd7ed558ccd, kFirstInverse = 0x4f74430c22a54005;
+constexpr uint64_t kSecondFactor = 0xc4ceb9fe1a85ec53, kSecondInverse = 0x9cb4b2f8129337db;
+static_assert(kFirstFactor * kFirstInverse == 1 && kSecondFactor * kSecondInverse == 1);
+
+/// Mixes the upper bits into the lower ones; done again, it is undone.
+uint64_t folded(uint64_t bits) { return bits ^ (bits >> 33); }
+
 } // namespace
 
-void RowIndex::insert(uint32_t hash, Row row) {
+RowIndex::Key RowIndex::keyOf(int64_t id) {
+  return folded(folded(folded(uint64_t(id)) * kFirstFactor) * kSecondFactor);
+}
+
+int64_t RowIndex::idOf(Key key) {
+  return int64_t(folded(folded(folded(key) * kSecondInverse) * kFirstInverse));
+}
+
+void RowIndex::insert(Key key, Row row) {
   if ((count + 1) * 10 > capacity * kMostInTen)
     rebuild(std::min(std::max(kFirst, capacity + capacity / 2), kMost), kTail);
-  while (!put(hash, row))
+  while (!put(key, row))
     rebuild(capacity, 2 * (places.size() - capacity));
   ++count;
 }
 
 /// False if there is no room up to the last place, which stays free.
-bool RowIndex::put(uint32_t hash, Row row) {
-  Place *place = places.data() + (from(hash) - places.data()), *last = &places.back();
+bool RowIndex::put(Key key, Row row) {
+  Place *place = places.data() + (from(key) - places.data()), *last = &places.back();
   Place *end = std::find_if(place, last, [](const Place &each) { return each.row == kNone; });
   if (end == last)
     return false;
   std::move_backward(place, end, end + 1);
-  *place = {hash, row};
+  *place = {uint32_t(key >> 32), uint32_t(key), row};
   return true;
 }
 
-void RowIndex::erase(uint32_t hash, Row row) {
-  Place *place = places.data() + (from(hash) - places.data());
-  while (place->row != row)
-    ++place;
+void RowIndex::erase(Key key) {
+  Place *place = places.data() + (from(key) - places.data());
   // Those behind it come one place closer to their homes, up to one that is at home.
   Place *end = place + 1;
-  while (end->row != kNone && size_t(end - places.data()) > home(end->hash))
+  while (end->row != kNone && size_t(end - places.data()) > home(end->key()))
     ++end;
   std::move(place + 1, end, place);
   end[-1] = {};
@@ -64,7 +79,7 @@ bool RowIndex::refill(const Places &before) {
   for (const Place &place : before) {
     if (place.row == kNone)
       continue;
-    next = std::max(next, home(place.hash));
+    next = std::max(next, home(place.key()));
     if (next + 1 == places.size())
       return false;
     places[next++] = place;

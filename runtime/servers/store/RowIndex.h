@@ -9,52 +9,64 @@
 
 namespace epl::runtime::servers {
 
-/// Numbers of rows by 32 bits of their ids' hashes; who knows the ids tells apart those that share a hash.
-/// Entries lie in the order of hashes, each at or closely behind the place that its hash has in proportion.
-/// So a search reads one line of the cache, which may be prefetched: of many searches none waits for another.
+/// Numbers of rows by ids. Entries lie in the order of keys, which are ids whose bits are mixed, each at or
+/// closely behind the place that its key has in proportion. No two ids have one key, so a search reads one
+/// line of the cache and nothing else, and that may be prefetched: of many searches none waits for another.
 class RowIndex {
 public:
   using Row = uint32_t;
+  using Key = uint64_t;
   static constexpr Row kNone = UINT32_MAX;
   /// How many there may be.
   static constexpr size_t kMostRows = size_t(3) << 30;
+
+  /// The key of an id, and the id of a key.
+  static Key keyOf(int64_t id);
+  static int64_t idOf(Key key);
 
   size_t size() const { return count; }
   size_t bytes() const { return places.capacity() * sizeof(Place); }
 
   /// Has what a search reads on its way into the cache.
-  void prefetch(uint32_t hash) const { __builtin_prefetch(places.data() + home(hash)); }
-  /// The first row with the hash that `is(row)` takes; kNone if there is none.
-  template <typename Is> Row find(uint32_t hash, const Is &is) const {
+  void prefetch(Key key) const { __builtin_prefetch(places.data() + home(key)); }
+  /// The row with the key; kNone if there is none.
+  Row find(Key key) const {
     if (count == 0)
       return kNone;
-    for (const Place *place = from(hash); place->row != kNone && place->hash == hash; ++place)
-      if (is(place->row))
-        return place->row;
-    return kNone;
+    const Place *place = from(key);
+    return place->key() == key ? place->row : kNone;
   }
-  /// Adds a row, which is not there.
-  void insert(uint32_t hash, Row row);
-  /// Removes a row, which is there with this hash.
-  void erase(uint32_t hash, Row row);
+  /// Adds a row, whose key is not there.
+  void insert(Key key, Row row);
+  /// Removes the row with a key, which is there.
+  void erase(Key key);
   void clear();
+
+  /// Calls `visit(id, row)` for all.
+  template <typename Visit> void forEach(const Visit &visit) const {
+    for (const Place &place : places)
+      if (place.row != kNone)
+        visit(idOf(place.key()), place.row);
+  }
 
 private:
   struct Place {
-    uint32_t hash = 0;
-    Row row = kNone; // kNone: free
+    uint32_t high = 0, low = 0; // of the key: together 8 bytes would leave 4 of each place unused
+    Row row = kNone;            // kNone: free
+
+    Key key() const { return Key(high) << 32 | low; }
   };
   using Places = std::vector<Place, MemoryAllocator<Place>>;
 
-  size_t home(uint32_t hash) const { return size_t((uint64_t(hash) * capacity) >> 32); }
-  /// The first place that is free, or whose hash is not below this one, from its home on.
-  const Place *from(uint32_t hash) const {
-    const Place *place = places.data() + home(hash);
-    while (place->row != kNone && place->hash < hash)
+  size_t home(Key key) const { return size_t(((key >> 32) * capacity) >> 32); }
+  /// The first place that is free, or whose key is not below this one, from its home on.
+  const Place *from(Key key) const {
+    const Place *place = places.data() + home(key);
+    while (place->row != kNone && place->key() < key)
       ++place;
     return place;
   }
-  bool put(uint32_t hash, Row row);
+  bool put(Key key, Row row);
   void rebuild(size_t homes, size_t tail);
   bool refill(const Places &before);
 

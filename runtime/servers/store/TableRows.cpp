@@ -72,11 +72,10 @@ void TableRows::addSlabs() {
 
 TableRows::Row TableRows::make(int64_t id) {
   Row row = takePlace();
-  *idAt(row) = id;
   changed(row) = version;
   std::memcpy(at(row), firstRow.data(), firstRow.size());
   first.write(id, at(row));
-  index.insert(uint32_t(hashOf(id)), row);
+  index.insert(RowIndex::keyOf(id), row);
   return row;
 }
 
@@ -100,8 +99,7 @@ void TableRows::erase(int64_t id) {
   Row row = find(id);
   if (row == kNone)
     return;
-  index.erase(uint32_t(hashOf(id)), row);
-  *idAt(row) = kFree;
+  index.erase(RowIndex::keyOf(id));
   ++removed;
   spare.push_back(row);
 }
@@ -116,9 +114,7 @@ void TableRows::clear() {
   sightings.clear();
 }
 
-TableRows::Row TableRows::find(int64_t id) const {
-  return index.find(uint32_t(hashOf(id)), [&](Row row) { return idOf(row) == id; });
-}
+TableRows::Row TableRows::find(int64_t id) const { return index.find(RowIndex::keyOf(id)); }
 
 void TableRows::prefetch(std::span<const Row> some, size_t bytes) const {
   for (Row number : some) {
@@ -132,21 +128,14 @@ void TableRows::prefetch(std::span<const Row> some, size_t bytes) const {
 }
 
 void TableRows::find(std::span<const int64_t> ids, size_t bytes, Row *found) const {
-  uint32_t hashes[kAhead];
+  RowIndex::Key keys[kAhead];
   for (size_t i = 0; i < ids.size(); ++i) {
-    hashes[i] = uint32_t(hashOf(ids[i]));
-    index.prefetch(hashes[i]);
+    keys[i] = RowIndex::keyOf(ids[i]);
+    index.prefetch(keys[i]);
   }
-  // As yet it is only said which row has the hash.
-  for (size_t i = 0; i < ids.size(); ++i) {
-    found[i] = index.find(hashes[i], [](Row) { return true; });
-    if (found[i] != kNone)
-      __builtin_prefetch(idAt(found[i]));
-  }
-  prefetch(std::span(found, ids.size()), bytes);
   for (size_t i = 0; i < ids.size(); ++i)
-    if (found[i] != kNone && idOf(found[i]) != ids[i])
-      found[i] = find(ids[i]);
+    found[i] = index.find(keys[i]);
+  prefetch(std::span(found, ids.size()), bytes);
 }
 
 } // namespace epl::runtime::servers

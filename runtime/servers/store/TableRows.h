@@ -27,8 +27,7 @@ struct RowLayout {
 };
 
 /// Rows by id: value and slots of a row side by side, so that an update finds all of it in one place, in
-/// slabs that stay where they are. An index has numbers of rows with 32 bits of their ids' hashes; the ids
-/// are in the slabs. For one thread at a time.
+/// slabs that stay where they are. An index has their numbers by ids. For one thread at a time.
 class TableRows {
 public:
   using Row = RowIndex::Row;
@@ -64,11 +63,8 @@ public:
   std::byte *at(Row row) const {
     return slabs[row / kSlabRows] + kRowsOffset + row % kSlabRows * rowLayout.stride;
   }
-  int64_t idOf(Row row) const { return *idAt(row); }
   /// The version that the row was changed in.
-  uint64_t &changed(Row row) {
-    return reinterpret_cast<uint64_t *>(slabs[row / kSlabRows] + kVersionsOffset)[row % kSlabRows];
-  }
+  uint64_t &changed(Row row) { return versionsOf(row)[row % kSlabRows]; }
 
   /// The value that a row has before there is one.
   void writeFirst(int64_t id, std::byte *value) const { first.write(id, value); }
@@ -85,15 +81,9 @@ public:
 
 private:
   static constexpr size_t kSlabRows = 256;
-  static constexpr int64_t kFree = -1; // in the place of an id
+  static constexpr size_t kRowsOffset = kSlabRows * sizeof(uint64_t); // behind the versions of a slab's rows
 
-  // A slab has ids, versions, and rows.
-  static constexpr size_t kVersionsOffset = kSlabRows * sizeof(int64_t);
-  static constexpr size_t kRowsOffset = kVersionsOffset + kSlabRows * sizeof(uint64_t);
-
-  int64_t *idAt(Row row) const {
-    return reinterpret_cast<int64_t *>(slabs[row / kSlabRows]) + row % kSlabRows;
-  }
+  uint64_t *versionsOf(Row row) const { return reinterpret_cast<uint64_t *>(slabs[row / kSlabRows]); }
   size_t slabBytes() const { return kRowsOffset + kSlabRows * rowLayout.stride; }
   Row takePlace();
   void addSlabs();
@@ -116,9 +106,10 @@ uint64_t hashOf(int64_t id);
 
 template <typename Wanted> std::vector<int64_t> TableRows::idsOf(const Wanted &wanted) {
   std::vector<int64_t> result;
-  for (Row row = 0; row < used; ++row)
-    if (idOf(row) != kFree && wanted(changed(row)))
-      result.push_back(idOf(row));
+  index.forEach([&](int64_t id, Row row) {
+    if (wanted(changed(row)))
+      result.push_back(id);
+  });
   std::ranges::sort(result);
   return result;
 }

@@ -87,7 +87,6 @@ TEST(TableRows, AreMadeOfFirstValues) {
   TableRows::Row row = rows.findOrAdmit(5);
   ASSERT_NE(row, TableRows::kNone);
   EXPECT_EQ(rows.find(5), row);
-  EXPECT_EQ(rows.idOf(row), 5);
   std::vector<float> value(3);
   std::memcpy(value.data(), rows.at(row), 12);
   EXPECT_EQ(value, firstOf(table, 5));
@@ -131,28 +130,42 @@ TEST(TableRows, AreFoundAmongMany) {
   }
 }
 
-/// Entries with few hashes, at the end of the table, too, so that many share one.
-TEST(RowIndex, FindsRowsThatShareHashes) {
+TEST(RowIndex, MixesIdsSoThatTheyCanBeTold) {
+  std::mt19937_64 random(3);
+  for (int i = 0; i < 1000; ++i) {
+    auto id = int64_t(random());
+    EXPECT_EQ(RowIndex::idOf(RowIndex::keyOf(id)), id);
+    EXPECT_EQ(RowIndex::idOf(RowIndex::keyOf(i)), i);
+  }
+  EXPECT_NE(RowIndex::keyOf(1) >> 32, RowIndex::keyOf(2) >> 32);
+}
+
+/// Keys that have one home, at the end of the table, too, come and go.
+TEST(RowIndex, FindsRowsWhoseKeysAreClose) {
   RowIndex index;
-  std::map<RowIndex::Row, uint32_t> hashOf;
+  std::map<RowIndex::Key, RowIndex::Row> expected;
+  std::vector<RowIndex::Key> keys;
   std::mt19937_64 random(2);
-  auto is = [](RowIndex::Row wanted) { return [wanted](RowIndex::Row row) { return row == wanted; }; };
   for (RowIndex::Row row = 0; row < 20000; ++row) {
-    auto hash = uint32_t(random());
-    hash = random() % 4 == 0 ? UINT32_MAX - uint32_t(random() % 3) : hash;
-    index.insert(hash, row);
-    hashOf[row] = hash;
-    if (RowIndex::Row other = uint32_t(random() % (row + 1)); random() % 3 == 0 && hashOf.contains(other)) {
-      index.erase(hashOf[other], other);
-      EXPECT_EQ(index.find(hashOf[other], is(other)), RowIndex::kNone);
-      hashOf.erase(other);
+    RowIndex::Key key = random() % 4 == 0 ? UINT64_MAX - random() % 40000 : random();
+    if (!expected.emplace(key, row).second)
+      continue;
+    index.insert(key, row);
+    keys.push_back(key);
+    if (RowIndex::Key other = keys[random() % keys.size()]; random() % 3 == 0 && expected.contains(other)) {
+      index.erase(other);
+      EXPECT_EQ(index.find(other), RowIndex::kNone);
+      expected.erase(other);
     }
   }
-  EXPECT_EQ(index.size(), hashOf.size());
-  for (auto [row, hash] : hashOf)
-    EXPECT_EQ(index.find(hash, is(row)), row);
+  EXPECT_EQ(index.size(), expected.size());
+  for (auto [key, row] : expected)
+    EXPECT_EQ(index.find(key), row);
+  std::map<RowIndex::Key, RowIndex::Row> found;
+  index.forEach([&](int64_t id, RowIndex::Row row) { found[RowIndex::keyOf(id)] = row; });
+  EXPECT_EQ(found, expected);
   index.clear();
-  EXPECT_EQ(index.find(hashOf.begin()->second, is(hashOf.begin()->first)), RowIndex::kNone);
+  EXPECT_EQ(index.find(keys.front()), RowIndex::kNone);
   EXPECT_EQ(index.bytes(), 0u);
 }
 
