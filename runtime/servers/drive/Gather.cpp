@@ -85,7 +85,7 @@ private:
   }
 
   void perform(const act::OpenStream &action) {
-    open(action.stream, addresses[action.stream >> 32],
+    open(action.stream, addresses[linkOf(action.stream).server],
          [&](const std::string &why) { perform(logic.refused(action.stream, why)); });
   }
   void perform(const act::CloseStream &action) { streams.close(action.stream, action.atOnce); }

@@ -8,9 +8,6 @@ namespace act = worker_actions;
 
 namespace {
 
-uint64_t numberOf(LinkId link) { return uint64_t(link.server) << 32 | link.stream; }
-LinkId linkOf(uint64_t number) { return {uint32_t(number >> 32), uint32_t(number)}; }
-
 std::span<const std::byte> bytesOf(const HostTensor &tensor) { return {tensor.data, tensor.type.bytes()}; }
 
 } // namespace

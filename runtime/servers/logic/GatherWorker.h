@@ -5,6 +5,7 @@
 
 #include "runtime/servers/Payload.h"
 #include "runtime/servers/logic/GatherActions.h"
+#include "runtime/servers/logic/LinkId.h"
 #include "runtime/servers/logic/ServerLink.h"
 #include "runtime/servers/protocol/Pieces.h"
 
@@ -25,8 +26,7 @@ struct GatherOptions {
   Timing timing = {};
 };
 
-/// Gives to one round after another, and has what all have given. Streams have the server's number above 32
-/// bits with theirs.
+/// Gives to one round after another, and has what all have given. Streams are numbers of LinkIds.
 class GatherWorker {
 public:
   using Actions = std::vector<GatherAction>;
@@ -68,7 +68,7 @@ private:
   };
 
   Actions take() { return std::move(actions); }
-  uint64_t ownStream() const { return uint64_t(options.server) << 32 | link.stream(); }
+  uint64_t ownStream() const { return numberOf({options.server, link.stream()}); }
   bool isCurrent(uint64_t stream) const;
   std::string takeFrame(const Message &message, const Payload &payload);
   std::string takePart(const frames::SharedT &shared, const Payload &payload);

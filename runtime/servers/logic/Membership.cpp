@@ -15,15 +15,15 @@ Membership::Membership(const GatherOptions &options, const std::vector<std::stri
 
 Membership::Actions Membership::received(uint64_t stream, std::span<const std::byte> head,
                                          const Payload &payload, Milliseconds now) {
-  return spread(linkOf(stream).received(stream, head, payload, now));
+  return spread(workerOf(stream).received(stream, head, payload, now));
 }
 
 Membership::Actions Membership::broke(uint64_t stream, const std::string &why, Milliseconds now) {
-  return spread(linkOf(stream).broke(stream, why, now));
+  return spread(workerOf(stream).broke(stream, why, now));
 }
 
 Membership::Actions Membership::refused(uint64_t stream, const std::string &why) {
-  return spread(linkOf(stream).refused(stream, why));
+  return spread(workerOf(stream).refused(stream, why));
 }
 
 Membership::Actions Membership::tick(Milliseconds now) {

@@ -23,7 +23,7 @@ public:
   Membership(const GatherOptions &options, const std::vector<std::string> &addresses, Milliseconds now);
 
   /// As those of GatherWorker.
-  void accepted(uint64_t stream, Milliseconds now) { linkOf(stream).accepted(stream, now); }
+  void accepted(uint64_t stream, Milliseconds now) { workerOf(stream).accepted(stream, now); }
   Actions received(uint64_t stream, std::span<const std::byte> head, const Payload &payload,
                    Milliseconds now);
   Actions broke(uint64_t stream, const std::string &why, Milliseconds now);
@@ -44,7 +44,7 @@ public:
   const std::string &error() const { return ended; }
 
 private:
-  GatherWorker &linkOf(uint64_t stream) { return links.at(stream >> 32); }
+  GatherWorker &workerOf(uint64_t stream) { return links.at(linkOf(stream).server); }
   Actions end(const std::string &failure, bool ofServer);
   Actions spread(Actions actions);
 

@@ -5,6 +5,7 @@
 #define EPL_RUNTIME_SERVERS_LOGIC_WORKERACTIONS_H
 
 #include "runtime/servers/Payload.h"
+#include "runtime/servers/logic/LinkId.h"
 #include "runtime/servers/logic/Requests.h"
 #include "runtime/servers/logic/SetupItems.h"
 
@@ -18,13 +19,6 @@ namespace epl::runtime::servers {
 
 /// What is pushed of a block in a step, as the caller numbers it: its gradient, and what goes with that.
 using GradientHandle = uint64_t;
-
-/// A stream to a server: the first, second, ... that has been opened to it.
-struct LinkId {
-  uint32_t server, stream;
-
-  bool operator==(const LinkId &) const = default;
-};
 
 namespace worker_actions {
 

@@ -1,6 +1,6 @@
 #include "runtime/servers/store/LaneIds.h"
 
-#include "runtime/servers/store/TableRows.h"
+#include "runtime/servers/store/RowIndex.h"
 
 #include <algorithm>
 #include <cassert>
@@ -8,9 +8,9 @@
 
 namespace epl::runtime::servers {
 
-/// By the hash's upper half: the index of a lane's rows takes the lower one.
+/// By the key's lower half: the index of a lane's rows has them in the order of the upper one.
 uint32_t laneOf(int64_t id, uint32_t lanes) {
-  return lanes == 1 ? 0 : uint32_t(((hashOf(id) >> 32) * lanes) >> 32);
+  return lanes == 1 ? 0 : uint32_t((uint64_t(uint32_t(RowIndex::keyOf(id))) * lanes) >> 32);
 }
 
 LaneIds::LaneIds(std::span<const int64_t> ids, uint32_t lanes, size_t chunkSize, Check check)

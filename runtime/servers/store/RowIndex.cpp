@@ -16,21 +16,12 @@ constexpr size_t kMost = size_t(1) << 32; // homes that upper halves of keys tel
 constexpr size_t kMostInTen = 9;
 static_assert(RowIndex::kMostRows * 10 < kMost * kMostInTen);
 
-/// What keys are mixed with, and their inverses modulo 2^64.
-constexpr uint64_t kFirstFactor = 0xff51afd7ed558ccd, kFirstInverse = 0x4f74430c22a54005;
-constexpr uint64_t kSecondFactor = 0xc4ceb9fe1a85ec53, kSecondInverse = 0x9cb4b2f8129337db;
-static_assert(kFirstFactor * kFirstInverse == 1 && kSecondFactor * kSecondInverse == 1);
-
-/// Mixes the upper bits into the lower ones; done again, it is undone.
-uint64_t folded(uint64_t bits) { return bits ^ (bits >> 33); }
-
 } // namespace
 
-RowIndex::Key RowIndex::keyOf(int64_t id) {
-  return folded(folded(folded(uint64_t(id)) * kFirstFactor) * kSecondFactor);
-}
-
 int64_t RowIndex::idOf(Key key) {
+  // Inverses modulo 2^64.
+  constexpr uint64_t kFirstInverse = 0x4f74430c22a54005, kSecondInverse = 0x9cb4b2f8129337db;
+  static_assert(kFirstFactor * kFirstInverse == 1 && kSecondFactor * kSecondInverse == 1);
   return int64_t(folded(folded(folded(key) * kSecondInverse) * kFirstInverse));
 }
 

@@ -21,7 +21,7 @@ public:
   static constexpr size_t kMostRows = size_t(3) << 30;
 
   /// The key of an id, and the id of a key.
-  static Key keyOf(int64_t id);
+  static Key keyOf(int64_t id) { return folded(folded(folded(uint64_t(id)) * kFirstFactor) * kSecondFactor); }
   static int64_t idOf(Key key);
 
   size_t size() const { return count; }
@@ -50,6 +50,11 @@ public:
   }
 
 private:
+  /// What keys are mixed with.
+  static constexpr uint64_t kFirstFactor = 0xff51afd7ed558ccd, kSecondFactor = 0xc4ceb9fe1a85ec53;
+  /// Mixes the upper bits into the lower ones; done again, it is undone.
+  static uint64_t folded(uint64_t bits) { return bits ^ (bits >> 33); }
+
   struct Place {
     uint32_t high = 0, low = 0; // of the key: together 8 bytes would leave 4 of each place unused
     Row row = kNone;            // kNone: free

@@ -1,4 +1,3 @@
-#define XXH_INLINE_ALL // a hash of 8 bytes takes less than a call
 #include "runtime/servers/store/TableRows.h"
 
 #include "runtime/Error.h"
@@ -8,7 +7,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <xxhash.h>
 
 namespace epl::runtime::servers {
 namespace {
@@ -31,8 +29,6 @@ RowLayout::RowLayout(const manifest::TableT &table) {
   }
   stride = aligned(end, kRowAlignment);
 }
-
-uint64_t hashOf(int64_t id) { return XXH3_64bits(&id, sizeof(id)); }
 
 TableRows::TableRows(const manifest::TableT &table)
     : table(table), rowLayout(table), first(table), firstRow(rowLayout.stride) {

@@ -101,9 +101,6 @@ private:
   tsl::robin_map<int64_t, uint32_t> sightings; // of ids that have no row yet
 };
 
-/// A number that tells ids apart in all of its bits.
-uint64_t hashOf(int64_t id);
-
 template <typename Wanted> std::vector<int64_t> TableRows::idsOf(const Wanted &wanted) {
   std::vector<int64_t> result;
   index.forEach([&](int64_t id, Row row) {

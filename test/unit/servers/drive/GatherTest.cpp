@@ -5,6 +5,7 @@
 
 #include "runtime/Error.h"
 #include "runtime/servers/inproc/InprocStreams.h"
+#include "test/unit/servers/ErrorOf.h"
 
 #include <gmock/gmock.h>
 
@@ -80,15 +81,6 @@ TEST(Gather, EndsWithTheServersError) {
   worker->begin();
   cluster.servers[0]->fail("the server was ended by SIGTERM");
   EXPECT_THAT([&] { worker->share("a sum", {}); }, ThrowsMessage<Error>(HasSubstr("ended by SIGTERM")));
-}
-
-template <typename Action> std::string errorOf(const Action &action) {
-  try {
-    action();
-  } catch (const Error &error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(Gather, EndsAllServersWithOne) {

@@ -31,11 +31,11 @@ public:
   void act(const Membership::Actions &actions) {
     for (const GatherAction &action : actions) {
       if (auto *open = std::get_if<gather_actions::OpenStream>(&action))
-        streams[uint32_t(open->stream >> 32)] = open->stream;
+        streams[linkOf(open->stream).server] = open->stream;
       if (auto *frame = std::get_if<gather_actions::SendFrame>(&action))
-        frames[uint32_t(frame->stream >> 32)].push_back(std::get<Message>(decode(frame->head, 0)));
+        frames[linkOf(frame->stream).server].push_back(std::get<Message>(decode(frame->head, 0)));
       if (auto *close = std::get_if<gather_actions::CloseStream>(&action))
-        closed.push_back(uint32_t(close->stream >> 32));
+        closed.push_back(linkOf(close->stream).server);
     }
   }
   template <typename T> std::vector<T> sent(uint32_t server) const {

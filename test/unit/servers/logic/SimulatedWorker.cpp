@@ -56,7 +56,7 @@ void SimulatedWorker::look() {
 
 void SimulatedWorker::opened(uint64_t stream) {
   if (auto found = memberLinks.find(stream); found != memberLinks.end())
-    membership.accepted(found->second, network.now()), known.insert(uint32_t(found->second >> 32));
+    membership.accepted(found->second, network.now()), known.insert(linkOf(found->second).server);
   else
     logic->accepted(links.at(stream), network.now());
 }
@@ -64,7 +64,7 @@ void SimulatedWorker::opened(uint64_t stream) {
 void SimulatedWorker::act(const Membership::Actions &actions) {
   for (const GatherAction &action : actions) {
     if (auto *open = std::get_if<gather_actions::OpenStream>(&action)) {
-      uint64_t stream = network.open(*this, *servers[open->stream >> 32]);
+      uint64_t stream = network.open(*this, *servers[linkOf(open->stream).server]);
       memberLinks[stream] = open->stream, memberStreams[open->stream] = stream;
     } else if (auto *frame = std::get_if<gather_actions::SendFrame>(&action)) {
       network.send(memberStreams.at(frame->stream), *this, {frame->head, {}});

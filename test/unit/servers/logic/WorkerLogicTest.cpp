@@ -3,6 +3,7 @@
 #include "test/unit/servers/logic/WorkerHarness.h"
 
 #include "runtime/Error.h"
+#include "test/unit/servers/ErrorOf.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -344,15 +345,6 @@ TEST(WorkerLogic, EndsWithWhatIsWrongWithAFrame) {
   welcome.server = 1;
   other.receive(0, welcome);
   EXPECT_EQ(other.end, "server 0 (one:6174) says that it is server 1");
-}
-
-template <typename Action> std::string errorOf(const Action &action) {
-  try {
-    action();
-  } catch (const Error &error) {
-    return error.what();
-  }
-  return "no error";
 }
 
 TEST(WorkerLogic, RefusesWhatItCannotDo) {
