@@ -78,8 +78,10 @@ private:
     BlockOptions options{servers, minBlockSize, slice, compensate};
     SmallVector<GroupPlan> plans = writeServerPrograms(split, options, /*explain=*/program.empty());
     module->setAttr(kServersAttr, getManifest(split, plans));
-    for (const GroupPlan &plan : plans)
+    for (const GroupPlan &plan : plans) {
+      LDBG() << plan.blocks.size() << " blocks of a parameter with its states, for " << servers << " servers";
       numBlocks += plan.blocks.size();
+    }
     split.getStep().erase();
     for (Operation &op : llvm::make_early_inc_range(*module.getBody()))
       if (isa<TaskGraphOp, MeshOp>(op))
