@@ -78,8 +78,10 @@ private:
     BlockOptions options{servers, minBlockSize, slice, compensate};
     SmallVector<GroupPlan> plans = writeServerPrograms(split, options, /*explain=*/program.empty());
     module->setAttr(kServersAttr, getManifest(split, plans));
-    for (const GroupPlan &plan : plans) {
-      LDBG() << plan.blocks.size() << " blocks of a parameter with its states, for " << servers << " servers";
+    for (const auto &[group, plan] : llvm::zip_equal(split.getGroups(), plans)) {
+      LDBG() << describeArgument(split.getStep(), group.parameter.getArgNumber()) << ": "
+             << group.states.size() << " states that are updated together, in " << plan.blocks.size()
+             << " blocks";
       numBlocks += plan.blocks.size();
     }
     split.getStep().erase();
