@@ -17,7 +17,7 @@ void checkTable(const Job &job, uint32_t number);
 /// For one thread at a time.
 class IdSplits {
 public:
-  using Lookups = std::span<const std::span<const int64_t>>;
+  using Lookups = IdSplitter::Lookups;
 
   explicit IdSplits(std::shared_ptr<const Job> job) : job(std::move(job)) {}
 

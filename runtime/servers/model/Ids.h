@@ -47,20 +47,23 @@ struct IdsByServer {
 /// at a time.
 class IdSplitter {
 public:
+  using Lookups = std::span<const std::span<const int64_t>>;
+
   /// What a step asks for of a table: the ids of each of its lookups. `padding` is no row's id, if there is
   /// one; `table` is for messages. Throws Error for another id below 0, for 0 servers, and for about 2^32 ids
   /// and more.
-  void split(std::span<const std::span<const int64_t>> lookups, uint32_t servers,
-             std::optional<int64_t> padding, const std::string &table, IdsByServer &result);
+  void split(Lookups lookups, uint32_t servers, std::optional<int64_t> padding, const std::string &table,
+             IdsByServer &result);
 
 private:
-  void deal(std::span<const std::span<const int64_t>> lookups, uint32_t servers,
-            std::optional<int64_t> padding, const std::string &table, IdsByServer &result);
+  void deal(Lookups lookups, uint32_t servers, std::optional<int64_t> padding, const std::string &table,
+            IdsByServer &result);
 
   using LargeVector = std::vector<IdAt, MemoryAllocator<IdAt>>; // written to at thousands of places at once
 
   LargeVector dealt, spare;   // those of server 0, then those of server 1, ...
-  std::vector<size_t> begins; // of each server's in `dealt`, and behind them how many these are
+  size_t numParts = 0;        // of each server's ids, which ascend
+  std::vector<uint32_t> ends; // of each part in `dealt`
 };
 
 } // namespace epl::runtime::servers

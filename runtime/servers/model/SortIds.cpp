@@ -1,43 +1,25 @@
-// Two passes by radix sort the ids by the 22 bits below the highest one in which they differ. That leaves few
-// together, if ids are far apart, as hashes are, or close to each other, as numbers are; what is left is
-// sorted for itself.
+// Radix sort from the highest digit on, each part of ids for itself: parts of a large batch are in a cache. A
+// digit begins with the highest bit in which the ids of a part differ and has about as many values as there
+// are ids. So few are left together, if ids are far apart, as hashes are, or close to each other, as numbers
+// are.
 #include "runtime/servers/model/Ids.h"
 
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <utility>
+#include <numeric>
 
 namespace epl::runtime::servers {
 namespace {
 
-constexpr int kDigit = 11; // bits: as many places to write to as a cache keeps
-constexpr size_t kValues = size_t(1) << kDigit;
-constexpr size_t kFew = 1024;   // that are compared
-constexpr size_t kVeryFew = 32; // that each look for their place
-
-using Counts = std::array<uint32_t, kValues>;
-
-size_t digit(int64_t id, int shift) { return size_t(uint64_t(id) >> shift) % kValues; }
-
-/// `counts`: how many ids have which digit.
-void moveByDigit(std::span<const IdAt> from, std::span<IdAt> to, int shift, Counts &counts) {
-  uint32_t next = 0;
-  for (uint32_t &count : counts)
-    next += std::exchange(count, next);
-  for (const IdAt &each : from)
-    to[counts[digit(each.id, shift)]++] = each;
-}
-
-bool isBelow(const IdAt &one, const IdAt &other) {
-  return one.id != other.id ? one.id < other.id : one.place < other.place;
-}
+constexpr int kMostBits = 11;   // of a digit: as many places to write to as a cache keeps
+constexpr size_t kVeryFew = 24; // ids that each look for their place
 
 void insertEach(std::span<IdAt> ids) {
   for (size_t i = 1; i < ids.size(); ++i) {
     IdAt each = ids[i];
     size_t at = i;
-    for (; at > 0 && isBelow(each, ids[at - 1]); --at)
+    for (; at > 0 && each.id < ids[at - 1].id; --at)
       ids[at] = ids[at - 1];
     ids[at] = each;
   }
@@ -51,27 +33,37 @@ uint64_t differences(std::span<const IdAt> ids) {
   return result;
 }
 
+/// Sorts `ids` into `other` or, if `inPlace`, into themselves. There are some.
+void sortPart(std::span<IdAt> ids, std::span<IdAt> other, bool inPlace) {
+  int bits = std::min(int(std::bit_width(ids.size())), kMostBits);
+  int shift = std::max(0, int(std::bit_width(differences(ids))) - bits);
+  uint64_t mask = (uint64_t(1) << bits) - 1;
+  auto digit = [=](const IdAt &each) { return (uint64_t(each.id) >> shift) & mask; };
+  std::array<uint32_t, size_t(1) << kMostBits> ends; // of each digit's part
+  std::fill_n(ends.begin(), mask + 1, 0);
+  for (const IdAt &each : ids)
+    ++ends[digit(each)];
+  uint32_t most = *std::max_element(ends.begin(), ends.begin() + int64_t(mask) + 1);
+  std::exclusive_scan(ends.begin(), ends.begin() + int64_t(mask) + 1, ends.begin(), uint32_t(0));
+  for (const IdAt &each : ids)
+    other[ends[digit(each)]++] = each;
+  if (shift != 0 && most > kVeryFew) {
+    for (size_t value = 0, begin = 0; value <= mask; begin = ends[value++])
+      if (size_t size = ends[value] - begin; size != 0)
+        sortPart(other.subspan(begin, size), ids.subspan(begin, size), !inPlace);
+    return;
+  }
+  if (shift != 0)
+    insertEach(other);
+  if (inPlace)
+    std::ranges::copy(other, ids.begin());
+}
+
 } // namespace
 
 void sortByIds(std::span<IdAt> ids, std::span<IdAt> spare) {
-  if (ids.size() <= kVeryFew)
-    return insertEach(ids);
-  if (ids.size() <= kFew)
-    return std::sort(ids.begin(), ids.end(), isBelow);
-  int shift = std::max(0, int(std::bit_width(differences(ids))) - 2 * kDigit);
-  Counts low{}, high{};
-  for (const IdAt &each : ids)
-    ++low[digit(each.id, shift)], ++high[digit(each.id, shift + kDigit)];
-  moveByDigit(ids, spare, shift, low);
-  moveByDigit(spare, ids, shift + kDigit, high);
-  if (shift == 0)
-    return;
-  for (size_t begin = 0, end = 0; begin < ids.size(); begin = end) {
-    for (end = begin + 1; end < ids.size() && ids[end].id >> shift == ids[begin].id >> shift;)
-      ++end;
-    if (end - begin > 1)
-      sortByIds(ids.subspan(begin, end - begin), spare.subspan(begin, end - begin));
-  }
+  if (!ids.empty())
+    sortPart(ids, spare, /*inPlace=*/true);
 }
 
 } // namespace epl::runtime::servers

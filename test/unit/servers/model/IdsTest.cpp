@@ -119,12 +119,14 @@ TEST(Ids, AreAscendingHoweverManyThereAre) {
   Batch batch(20000);
   for (int64_t &id : batch)
     id = int64_t(random() >> (1 + random() % 60));
-  IdsByServer found = split({batch}, 4);
-  EXPECT_THAT(merged(found, {batch}), ElementsAre(batch));
   std::set<int64_t> distinct(batch.begin(), batch.end());
-  EXPECT_EQ(found.rowsBefore(4), distinct.size());
-  for (const Batch &ids : found.ids)
-    EXPECT_TRUE(std::ranges::is_sorted(ids));
+  for (uint32_t servers : {1, 4, 3000}) {
+    IdsByServer found = split({batch}, servers);
+    EXPECT_THAT(merged(found, {batch}), ElementsAre(batch));
+    EXPECT_EQ(found.rowsBefore(servers), distinct.size());
+    for (const Batch &ids : found.ids)
+      EXPECT_TRUE(std::ranges::is_sorted(ids));
+  }
 }
 
 TEST(Ids, MayBeNone) {
