@@ -299,8 +299,15 @@ class Executable:
         guarded(self.plan.save, os.fspath(target))
 
 
-def user_path(path: Any) -> Path:
-    """A path of the user's; Python's own messages about what is none do not name the argument."""
+def user_path(path: Any, what: str = "path", kind: str = "a file") -> Path:
+    """A path of the user's; Python's own messages about what is none do not name the argument.
+
+    Args:
+      what: the argument is called, for the error. kind: of what it must be the path.
+
+    Raises:
+      ArgumentError: if it is none.
+    """
     text = os.fspath(path) if isinstance(path, (str, os.PathLike)) else None
     if (
         not isinstance(text, str)
@@ -308,7 +315,7 @@ def user_path(path: Any) -> Path:
         or "\0" in text
         or text != text.encode(errors="replace").decode()
     ):
-        raise ArgumentError(f"path must be that of a file, in UTF-8, found {path!r}")
+        raise ArgumentError(f"{what} must be that of {kind}, in UTF-8, found {path!r}")
     return Path(text)
 
 

@@ -77,6 +77,7 @@ def lower(
     traced = adapter.trace(step, all_of.leaves, signature.name, names, finds)
     if found is not None:
         lookups.check_none(traced.stage.jaxpr)
+        tables.check_gradients(found, traced.stage.jaxpr)
     results = tuple(whole.results(all_of, traced.out))
     dims: tuple[padding.SampleDims, ...] = ()
     if isinstance(signature, MaskedSignature):

@@ -58,11 +58,19 @@ std::optional<ps::JobSource> sourceOf(const std::shared_ptr<ServersJob> &job,
                        }};
 }
 
+ps::Merge mergeOf(const std::string &name) {
+  if (name != "sum" && name != "mean")
+    throw Error("merge is \"" + name + "\", expected \"sum\" or \"mean\"");
+  return name == "sum" ? ps::Merge::sum : ps::Merge::mean;
+}
+
 ServersWorker *
 makeWorker(ServersWorker *self, std::shared_ptr<ServersJob> job, uint32_t number, uint64_t life,
            const std::variant<std::vector<std::string>, std::shared_ptr<LocalServers>> &servers,
-           const std::optional<Values> &values, const ps::StreamOptions &streams, uint64_t deadline) {
+           const std::optional<Values> &values, const ps::StreamOptions &streams, uint64_t deadline,
+           const std::string &merge, uint32_t maxMerge) {
   ps::WorkerOptions options;
+  options.merge = mergeOf(merge), options.maxMerge = maxMerge;
   options.worker = number, options.life = life, options.job = job->hash, options.seed = life;
   options.timing.arrival = options.timing.deadline = deadline;
   std::shared_ptr<LocalServers> local;
@@ -196,9 +204,8 @@ void bindServers(nb::module_ &module) {
            "Parameters are (name, dtype, shape, states, pushes, blocks), their states (name, dtype, shape,\n"
            "sliced), pushes (dtype, shape, sliced), blocks (name, begin, size, shape, server, plan); plans\n"
            "(arguments, bytes of the file), their arguments (role, state); tables (name, dtype, dim, slots,\n"
-           "(init, scale), seed, plan, admit), their slots (name, dtype, shape, first value as bytes): "
-           "fields\n"
-           "as runtime/servers/model/manifest.fbs has them.")
+           "(init, scale), seed, plan, admit, rows, padding), their slots (name, dtype, shape, first value\n"
+           "as bytes): fields as runtime/servers/model/manifest.fbs has them.")
       .def_prop_ro(
           "hash", [](const ServersJob &self) { return self.hash.text(); },
           "Of the manifest: the name of the job.");
@@ -239,13 +246,15 @@ void bindServers(nb::module_ &module) {
   nb::class_<ServersWorker> worker(module, "ServersWorker", "One worker, between its steps and all servers.");
   worker
       .def("__init__", &makeWorker, "job"_a, "number"_a, "life"_a, "servers"_a, "values"_a.none(),
-           "streams"_a, "deadline"_a,
+           "streams"_a, "deadline"_a, "merge"_a = "sum", "max_merge"_a = ps::WorkerOptions().maxMerge,
            "`servers`: their addresses, or LocalServers. `values`: of worker 0, by (parameter, state), of "
            "the\n"
            "parameter itself -1, the first ones; else None. `deadline`: milliseconds, of a server that has "
            "not "
            "come\n"
-           "yet, and of a request without an answer.")
+           "yet, and of a request without an answer. `merge`: \"sum\" or \"mean\", and `max_merge`: how "
+           "gradients\n"
+           "that wait are merged, and how many at most.")
       .def(
           "begin",
           [](ServersWorker &self, ServersGather *gather) {

@@ -52,7 +52,7 @@ std::unique_ptr<mf::ParameterT> makeParameter(const ParameterFields &fields) {
 
 std::unique_ptr<mf::TableT> makeTable(const TableFields &fields) {
   auto made = std::make_unique<mf::TableT>();
-  const auto &[name, type, dim, slots, init, seed, plan, admit] = fields;
+  const auto &[name, type, dim, slots, init, seed, plan, admit, rows, padding] = fields;
   made->name = name, made->type = elementOf(type), made->dim = dim;
   for (const auto &[slotName, slotType, shape, first] : slots) {
     auto slot = std::make_unique<mf::SlotT>();
@@ -64,6 +64,7 @@ std::unique_ptr<mf::TableT> makeTable(const TableFields &fields) {
   made->init =
       named(init.first, mf::EnumNamesInitKind(), mf::InitKind::MIN, mf::InitKind::MAX, "first value of rows");
   made->scale = init.second, made->seed = seed, made->plan = plan, made->admit = admit;
+  made->rows = rows, made->padding = padding;
   return made;
 }
 

@@ -21,8 +21,9 @@ using PushedFields = std::tuple<std::string, Shape, bool>;
 using ParameterFields = std::tuple<std::string, std::string, Shape, std::vector<StateFields>,
                                    std::vector<PushedFields>, std::vector<BlockFields>>;
 using SlotFields = std::tuple<std::string, std::string, Shape, nanobind::bytes>;
-using TableFields = std::tuple<std::string, std::string, uint64_t, std::vector<SlotFields>,
-                               std::pair<std::string, double>, uint64_t, uint32_t, uint32_t>;
+using TableFields =
+    std::tuple<std::string, std::string, uint64_t, std::vector<SlotFields>, std::pair<std::string, double>,
+               uint64_t, uint32_t, uint32_t, uint64_t, int64_t>;
 using PlanFields = std::pair<std::vector<std::pair<std::string, int32_t>>, nanobind::bytes>;
 
 /// A manifest with the plans that it names.

@@ -292,22 +292,25 @@ def tables(mode: str = "sync", steps: str = "20") -> None:
     print(f"worker {WORKER} has trained a table")
 
 
-def geo() -> None:
-    """Descends, and exchanges each second step; alone that is what one device does."""
+def geo(dtype: str) -> None:
+    """Descends, and exchanges each second step; alone as one device does. The last batch is smaller."""
     epl.init("cpu:1")
     strategy = epl.ParameterServer(mode="geo", geo_steps=2, min_block_size=2)
     function, _ = make_exact(strategy)
-    step = epl.parallelize(function, state=("params", "moment"), batch="x", strategy=strategy)
-    plain = jax.jit(function)
-    params, moment = exact_params(), jax.tree.map(np.zeros_like, exact_params())
+    state, batch = ("params", "moment"), "x"
+    step = epl.parallelize(function, state=state, batch=batch, strategy=strategy)
+    # What XLA rounds to 16 bits, and where, is its own affair.
+    plain = jax.jit(function) if dtype == "float32" else epl.parallelize(function, state=state, batch=batch)
+    params = jax.tree.map(lambda value: value.astype(dtype), exact_params())
+    moment = jax.tree.map(np.zeros_like, params)
     expected = (params, moment)
-    x = integers(7)
+    x = integers(7).astype(dtype)
     for k in range(7):
-        batch = batch_of(k, WORKER, x)
-        params, moment, _ = step(params, moment, batch)
-        *expected, _ = plain(*expected, batch)
+        rows = batch_of(k, WORKER, x)[: ROWS // 2 if k == 6 else ROWS]
+        params, moment, _ = step(params, moment, rows)
+        *expected, _ = plain(*expected, rows)
     for one, other in zip(jax.tree.leaves((params, moment)), jax.tree.leaves(tuple(expected)), strict=True):
-        np.testing.assert_array_equal(np.asarray(one), other)
+        np.testing.assert_array_equal(np.asarray(one), np.asarray(other))
     print(f"worker {WORKER} has the bits of one device")
 
 

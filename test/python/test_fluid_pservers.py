@@ -19,6 +19,7 @@ pytest.importorskip("paddle")
 import epl
 import mpi
 from epl import fluid
+from epl.fluid import pservers
 from epl.fluid.dispatchers import Block
 from epl.fluid.transpiler import HashName, PSDispatcher, RoundRobin
 from epl.processes import group
@@ -275,6 +276,17 @@ def test_servers_have_the_same_blocks_without_sync(program: Any) -> None:
 def test_workers_are_those_of_the_script(program: Any) -> None:
     transpiled(program)
     assert (epl.workers.number, epl.workers.count) == (0, 2)
+
+
+def test_a_flag_says_how_many_gradients_merge(program: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    transpiled(program, sync_mode=False)
+    assert pservers.noted(fluid.default_main_program()).max_merge == 20
+    monkeypatch.setenv("FLAGS_communicator_max_merge_var_num", "7")
+    transpiled(sync_mode=False)
+    assert pservers.noted(fluid.default_main_program()).max_merge == 7
+    monkeypatch.setenv("FLAGS_communicator_max_merge_var_num", "0")
+    with pytest.raises(epl.ConfigError, match=r'max_merge_var_num in .* an integer of at least 1, found "0"'):
+        transpiled()
 
 
 def test_states_are_cut_with_their_parameters(program: Any) -> None:

@@ -78,6 +78,15 @@ def test_what_is_not_finite_is_taken_unless_somebody_asks() -> None:
 
 
 @OWN_SERVERS
+def test_steps_of_a_process_merge_in_one_way() -> None:
+    given = (*batches(1)[0], np.ones(DIM, np.float32), np.ones(8, np.float32))
+    weighed(checking(mode="async"))(first_params(), table(), *given)
+    step = weighed(checking(mode="async", merge="mean"))
+    with pytest.raises(epl.ArgumentError, match=r"merge and max_merge .*\('sum', 20\), found \('mean', 20\)"):
+        step(first_params(), table(), *given)
+
+
+@OWN_SERVERS
 def test_differences_of_geo_are_finite() -> None:
     def step(params: Any, x: Any) -> Any:
         loss, grads = jax.value_and_grad(lambda p: jnp.mean(jnp.tanh(x @ p["w"])))(params)
@@ -143,6 +152,19 @@ def test_there_is_a_server_at_least(count: str) -> None:
     )
     assert done.returncode == 2, said(done)
     assert f"argument --servers: must be a number of at least 1, found {count}" in done.stderr, said(done)
+
+
+def test_processes_that_a_machine_has_no_room_for() -> None:
+    """Sockets are files, of which a process may have so many."""
+    command = ["bash", "-c", 'ulimit -n 60; exec "$@"', "bash", sys.executable, str(mpi.LAUNCHER)]
+    for servers, expected in [(400, r"server \d+ has no port"), (40, r"(server|worker) \d+ is not started")]:
+        done = subprocess.run(
+            [*command, "--workers", "1", "--servers", str(servers), TOGETHER],
+            env=environment_of(), capture_output=True, text=True, check=False, timeout=mpi.SECONDS,
+        )  # fmt: skip
+        assert done.returncode == 1, said(done)
+        start = f"epl-launch: cannot start all processes of --servers {servers} --num_workers 1: "
+        assert re.fullmatch(f"{start}{expected}: Too many open files\n", done.stderr), said(done)
 
 
 @pytest.mark.parametrize("address", ["nowhere", "127.0.0.1:", "127.0.0.1:99999", ":1", "10.0.0:80", "a b:1"])

@@ -9,7 +9,7 @@ import pytest
 from server_runs import run, said
 from test_models import NAMES
 
-REFUSED = {"gan": "hold the parameters of another step: a process trains one set of parameters by servers"}
+REFUSED = {"gan": "is not among them; a process trains one set of parameters by servers"}
 """Models of two steps, each of which has parameters of its own."""
 PROGRAM = str(Path(__file__).with_name("served_models.py"))
 

@@ -98,6 +98,22 @@ def test_what_says_the_secret_is_checked(tmp_path: Path) -> None:
         stream_options({"EPL_SERVERS_INSECURE": "yes"})
 
 
+def test_a_server_says_why_it_has_no_secret(tmp_path: Path) -> None:
+    (tmp_path / "empty").write_text("\n")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")  # nobody may read it, root neither
+    for name, expected in [
+        ("none", 'cannot read "{}", the file of --token-file: No such file or directory'),
+        ("", 'cannot read "{}", the file of --token-file: Is a directory'),
+        ("loop", 'cannot read "{}", the file of --token-file: Too many levels of symbolic links'),
+        ("empty", '"{}" has no token in its first line'),
+    ]:
+        file = str(tmp_path / name)
+        command = [str(runtime.program("epl-server")), "--listen", "127.0.0.1:0", "--token-file", file]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=mpi.SECONDS)
+        assert done.returncode == 1, said(done)
+        assert done.stderr == f"error: {expected.format(file)}\n"
+
+
 def test_a_worker_that_does_not_come_is_named() -> None:
     address = f"127.0.0.1:{free_port()}"
     environment = environment_of(

@@ -47,7 +47,7 @@ class Cluster:
         plan = plan_bytes(lowered.as_text(), server_options(server_level()), "momentum")
         ones = np.ones(DIM, np.float32)
         table = ("user", "float32", DIM, [("sums", "float32", [DIM], ones.tobytes())],
-                 ("uniform", SCALE), SEED, 0, admit)  # fmt: skip
+                 ("uniform", SCALE), SEED, 0, admit, 2**63, -1)  # fmt: skip
         arguments = [("parameter", -1), ("state", 0), ("gradient", 0)]
         module = runtime.module()
         job = module.ServersJob("sync", "end_job", 1, servers, 0, [], [(arguments, plan)], [table])

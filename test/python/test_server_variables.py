@@ -93,7 +93,12 @@ def test_variables_that_speak_of_no_servers(environ: dict[str, str]) -> None:
         ({"TRAINING_ROLE": "PSERVER"}, "needs POD_IP, the host of this server"),
         (
             {"TRAINING_ROLE": "PSERVER", "POD_IP": "node0", "PADDLE_PORT": "1"},
-            'say that this server is "node0:1", expected one of PADDLE_PSERVERS_IP_PORT_LIST=node0:6170',
+            'by POD_IP and PADDLE_PORT in the environment this server is "node0:1", expected '
+            "one of PADDLE_PSERVERS_IP_PORT_LIST=node0:6170",
+        ),
+        (
+            {"TRAINING_ROLE": "PSERVER", "PADDLE_CURRENT_ENDPOINT": "node2:1"},
+            'by PADDLE_CURRENT_ENDPOINT in the environment this server is "node2:1", expected one of',
         ),
         ({"TRAINING_ROLE": "PSERVER", "PADDLE_PSERVERS_IP_PORT_LIST": ""}, "needs the addresses of all"),
     ],

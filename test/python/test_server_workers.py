@@ -88,6 +88,40 @@ def test_restarts_begin_anew_where_one_is_lost_before_the_first_step() -> None:
         assert done.stdout.count(f"worker {worker} has trained") == 1, said(done)
 
 
+@pytest.mark.parametrize(
+    ("how", "who", "expected"),
+    [
+        ("raise", "1", r"worker 1 has failed: ValueError: there is no file \(.*served_together.py:\d+\)"),
+        ("raise", "0", "worker 0 has failed: ValueError: there is no file"),
+        ("exit", "1", "worker 1 has failed: SystemExit: no data"),
+        ("SIGKILL", "1", "worker 1 has been silent for 3 s"),
+        ("return", "0", "worker 0 has ended: compilation of step .* awaits it"),
+    ],
+)
+def test_who_is_lost_before_it_has_spoken_is_named(how: str, who: str, expected: str) -> None:
+    done = run(2, 2, "end_early", who, how, program=PROGRAM)
+    assert done.returncode != 0, said(done)
+    assert "has trained" not in done.stdout, said(done)
+    assert re.search(expected, said(done)), said(done)
+
+
+def test_the_others_train_without_who_has_no_data() -> None:
+    done = run(2, 3, "end_early", "1", "return", program=PROGRAM)
+    assert done.returncode == 0, said(done)
+    assert done.stdout.count("has trained") == 2, said(done)
+
+
+def test_servers_end_with_workers_that_do_not_need_them(tmp_path: Path) -> None:
+    """With those that tell them so, and with those that do not."""
+    done = run(2, 2, "end_early", "0,1", "return", program=PROGRAM)
+    assert done.returncode == 0, said(done)
+    script = tmp_path / "other.py"
+    script.write_text("print('done')")
+    done = run(2, 2, program=str(script))
+    assert done.returncode == 0, said(done)
+    assert done.stdout.count("done") == 2, said(done)
+
+
 def test_what_workers_add_up_are_numbers() -> None:
     with pytest.raises(epl.ArgumentError, match=r"epl.workers.sum needs an array of numbers, found str\d+"):
         epl.workers.sum("one")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import re
 import subprocess
@@ -24,6 +25,8 @@ from epl.servers.job import Job
 from epl.servers.serving import thread_options
 from over_processes.launching import environment_of
 from server_runs import PROGRAM, alone, free_port, run, said
+
+MERGES = str(Path(__file__).with_name("served_merges.py"))
 
 
 @pytest.mark.parametrize(
@@ -93,8 +96,24 @@ def test_losses_fall_without_sync(mode: str) -> None:
         assert float(last) < 0.5 * float(first)
 
 
-def test_geo_of_one_worker_is_one_device() -> None:
-    done = run(2, 1, "geo")
+@pytest.mark.parametrize(
+    ("options", "moment"),
+    [
+        ({"max_merge": 2}, 537),  # 64, 1, 2 + 4 and 9: a moment is twice the one before, and the gradient
+        ({"max_merge": 2, "merge": "mean"}, 531),
+        ({"merge": "mean"}, 263),
+        ({}, 273),  # 64, 1 and 2 + 4 + 9
+    ],
+)
+def test_gradients_that_wait_merge_as_the_strategy_says(options: dict[str, Any], moment: int) -> None:
+    done = run(1, 1, json.dumps(options), str(moment), program=MERGES)
+    assert done.returncode == 0, said(done)
+    assert f"the moment is {moment}\n" in done.stdout, said(done)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+def test_geo_of_one_worker_is_one_device(dtype: str) -> None:
+    done = run(2, 1, "geo", dtype)
     assert done.returncode == 0, said(done)
     assert "worker 0 has the bits of one device" in done.stdout, said(done)
 
@@ -203,10 +222,10 @@ def test_others_go_on_in_async() -> None:
 def test_workers_that_differ_are_told() -> None:
     done = run(1, 2, "differ")
     assert done.returncode != 0
+    kinds = r"""the type of "params\['[bw]'\]" is .*20\], expected .*24\]"""
+    expected = f"worker 1 has another job than worker 0: {kinds}; do all run the same script"
     for line in ("worker 1: ", "worker 0: "):
-        assert re.search(f"{line}.*worker 1 has manifest .* do all run the same script", said(done)), said(
-            done
-        )
+        assert re.search(f"{line}.*{expected}", said(done)), said(done)
 
 
 def test_a_step_without_gradients_has_nothing_for_servers() -> None:
@@ -233,6 +252,9 @@ def test_states_on_servers_are_those_that_a_step_returned() -> None:
         ({"geo_steps": True}, "geo_steps of epl.ParameterServer must be an integer of at least 1"),
         ({"slice_up": 1}, "slice_up of epl.ParameterServer must be True or False"),
         ({"check_finite": None}, "check_finite of epl.ParameterServer must be True or False, found None"),
+        ({"max_merge": 0}, "max_merge of epl.ParameterServer must be an integer of at least 1, found 0"),
+        ({"max_merge": 2.0}, "max_merge of epl.ParameterServer must be an integer of at least 1, found 2.0"),
+        ({"merge": "max"}, """merge of epl.ParameterServer must be one of "sum", "mean", found 'max'"""),
         ({"dispatch": "random"}, 'dispatch of epl.ParameterServer must be one of "round_robin", "hash"'),
     ],
 )
@@ -276,8 +298,47 @@ def test_a_dispatch_of_the_users_names_servers() -> None:
 
     Job(roles(["a", "b"]), epl.ParameterServer(dispatch=dispatch), 3, 1, {"apply0": b"plan"})
     assert seen == [["a.block0", "a.block1"], ["b.block0", "b.block1"]]
-    with pytest.raises(epl.ArgumentError, match=r"a server of 0 to 1 for each block of .*found \[2, 0\]"):
+
+
+@pytest.mark.parametrize(
+    ("dispatch", "expected"),
+    [
+        (lambda names: None, "None"),
+        (lambda names: 1, "1"),
+        (lambda names: [0], "[0]"),
+        (lambda names: [0, 1, 0], "[0, 1, 0]"),
+        (lambda names: (0, 2), "[0, 2]"),
+        (lambda names: [-1, 0], "[-1, 0]"),
+        (lambda names: [0.0, True], "[0.0, True]"),
+        (lambda names: names, "['a.block0', 'a.block1']"),
+    ],
+)
+def test_a_dispatch_gives_a_server_for_each_block(dispatch: Any, expected: str) -> None:
+    with pytest.raises(epl.ArgumentError) as raised:
         Job(roles(["a"]), epl.ParameterServer(dispatch=dispatch), 2, 1, {"apply0": b"plan"})
+    start = "dispatch of epl.ParameterServer must give a server of 0 to 1 for each block of "
+    assert str(raised.value) == f"{start}['a.block0', 'a.block1'], found {expected}"
+
+
+@pytest.mark.parametrize("dispatch", [lambda names: {}[names[0]], lambda names: ({}[name] for name in names)])
+def test_a_dispatch_that_raises_is_named(dispatch: Any) -> None:
+    with pytest.raises(epl.ArgumentError, match=r"dispatch of .* has raised KeyError: 'a.block0'"):
+        Job(roles(["a"]), epl.ParameterServer(dispatch=dispatch), 2, 1, {"apply0": b"plan"})
+
+
+def test_jobs_that_differ_say_in_what() -> None:
+    def job(names: list[str], **options: Any) -> Job:
+        return Job(roles(names), epl.ParameterServer(**options), 2, 2, {"apply0": b"plan"})
+
+    held = job(["a", "b"])
+    assert job(["a", "c"]).difference(held) == 'parameter "c" is not among them'
+    assert job(["a"]).difference(held) == 'parameter "b" is not in this step'
+    assert "a setting of epl.ParameterServer" in job(["a", "b"], mode="async").difference(held)
+    wider = roles(["a"])
+    for argument in wider["groups"][0]["arguments"]:
+        argument["type"] = "f64"
+    found = Job(wider, epl.ParameterServer(), 2, 2, {"apply0": b"plan"})
+    assert found.difference(job(["a"])) == 'parameter "a" is float64[10], expected float32[10]'
 
 
 def test_servers_apply_what_has_an_average() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import jax
@@ -11,9 +12,12 @@ import optax
 import pytest
 
 import epl
-from table_steps import SYNC, batches, first_params, parallel, plain_loss, table, train
+from table_steps import IDS, SYNC, batches, first_params, parallel, plain_loss, rows_of, table, train
 
 pytestmark = pytest.mark.usefixtures("own_servers")
+
+
+OPTIMIZER = optax.sgd(0.25)
 
 
 def in_loop(_: Any, user: Any, ids: Any, y: Any) -> Any:
@@ -126,6 +130,8 @@ def returning(what: str) -> Any:
             return params, user.update(rows), user.update(rows)
         if what == "other":
             return params, user.update(user.lookup(ids)), loss
+        if what == "values":
+            return params, user.update(user), loss
         return params, user.update(rows).update(rows), loss
 
     return step
@@ -138,6 +144,7 @@ def returning(what: str) -> Any:
         ("itself", r'step returns table "user" as it was given, expected table\.update\(rows\)'),
         ("twice", r'step returns table "user" twice'),
         ("other", r'table "user" must be updated by the gradient that jax\.grad gives for it, found'),
+        ("values", r'table "user" must be updated by the gradient that jax\.grad gives for it, found'),
         ("again", r'table "user" is updated twice in a step'),
     ],
 )
@@ -147,6 +154,26 @@ def test_a_trained_table_comes_back(what: str, expected: str) -> None:
     )
     with pytest.raises(epl.StateError, match=expected):
         step.lower(first_params(), table(), *batches(1)[0])
+
+
+@pytest.mark.parametrize("how", ["plain", "scope", "jit", "vmap"])
+def test_gradients_are_of_the_argument(how: str) -> None:
+    """A table that the differentiated function closes over is none that JAX differentiates by."""
+
+    def step(params: Any, user: Any, ids: Any, y: Any) -> Any:
+        def loss_fn(params: Any, table: Any) -> Any:
+            with epl.replicate() if how == "scope" else contextlib.nullcontext():
+                rows = jax.vmap(user.lookup)(ids) if how == "vmap" else user.lookup(ids)
+                return jnp.sum((rows.sum((1, 2)) * params["w"].sum() - y) ** 2)
+
+        function = jax.jit(loss_fn) if how == "jit" else loss_fn
+        loss, (grads, rows) = jax.value_and_grad(function, argnums=(0, 1))(params, user)
+        return jax.tree.map(lambda p, g: p - 0.25 * g, params, grads), user.update(rows), loss
+
+    made = epl.parallelize(step, devices="cpu:1", state=("params", "user"), batch=("ids", "y"), strategy=SYNC)
+    expected = r'errors\.py:\d+: table "user" is updated by gradients that are zeros .*: look up in the arg'
+    with pytest.raises(epl.UnsupportedError, match=expected):
+        made.lower(first_params(), table(), *batches(1)[0])
 
 
 def test_a_table_that_is_read_does_not_come_back() -> None:
@@ -194,6 +221,29 @@ def test_where_there_are_no_tables() -> None:
         given[1].lookup(given[2])
     with pytest.raises(epl.Error, match='table "user" is no array'):
         np.asarray(given[1])
+
+
+def test_what_is_another_table_than_the_trained_one_is_named() -> None:
+    step, given, user = parallel(), batches(1)[0], table(OPTIMIZER)
+    params, user, _ = step(first_params(), user, *given)
+    params = jax.tree.map(np.asarray, params)
+    for other, expected in [
+        (table(OPTIMIZER, seed=5), "its seed is 5, expected 0; give the same epl.Table"),
+        (table(OPTIMIZER, dim=2, rows=IDS), "its dim is 2, expected 4, rows is 12, expected None; give"),
+        (table(optax.sgd(0.25)), "its optimizer is another object, as each call of optax makes one; give"),
+    ]:
+        with pytest.raises(epl.ArgumentError) as raised:
+            rows_of(other, given[0])
+        start = 'table "user" is another one than the steps of this process train: '
+        assert str(raised.value).startswith(start + expected)
+    start = "the servers of this process hold the parameters of another step: "
+    for other, expected in [
+        (table(OPTIMIZER, name="item"), 'table "item" is not among them; a process trains one set of'),
+        (table(OPTIMIZER, padding=3), 'of table "user" the padding is 3, expected None; a process trains'),
+    ]:
+        with pytest.raises(epl.Error) as raised:
+            parallel()(params, other, *given)
+        assert str(raised.value).startswith(start + expected)
 
 
 @pytest.mark.parametrize(

@@ -76,15 +76,15 @@ def test_a_save_takes_the_place_of_the_one_before(tmp_path: Path) -> None:
 def test_what_is_exported_is_loaded(tmp_path: Path) -> None:
     _, user = trained()
     before = rows_of(user, np.arange(IDS))
-    tmp_path.joinpath("all").mkdir()
-    user.export(tmp_path / "all")
+    for _ in range(2):  # the folder is made, or there
+        user.export(tmp_path / "more" / "all")
     restart()
     user = table(MOMENTUM)
-    user.load(tmp_path / "all")
+    user.load(tmp_path / "more" / "all")
     step = alone(lambda user, ids, y: 0.0 * user.lookup(ids).sum() + y.sum())
     user, _ = step(user, *batches(1)[0])
     assert (rows_of(user, np.arange(IDS)) != before).any(), "momentum goes on"
-    user.load(tmp_path / "all", values_only=True)
+    user.load(tmp_path / "more" / "all", values_only=True)
     user, _ = step(user, *batches(1)[0])
     np.testing.assert_array_equal(rows_of(user, np.arange(IDS)), before)
 
@@ -176,18 +176,53 @@ def test_saves_that_fail_leave_nothing(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(epl.Error, match=f'table "{long}" cannot be saved in ".*file/.*": .*Not a directory'):
         user.save(tmp_path / "file")
+    with pytest.raises(epl.Error, match=f'table "{long}" cannot be saved in ".*file": .*File exists'):
+        user.export(tmp_path / "file")
+
+
+@pytest.mark.parametrize("values_only", [False, True])
+def test_ids_that_a_table_cannot_have_are_refused(tmp_path: Path, values_only: bool) -> None:
+    file, value = tmp_path / "rows.safetensors", np.ones((2, DIM), np.float32)
+    user = trained(optax.sgd(0.25), rows=IDS, padding=IDS - 1)[1]
+    before = rows_of(user, np.arange(IDS))
+    for wrong, expected in [
+        (IDS, f'id {IDS}, expected ids of 0 to {IDS - 1}, which table "user" has'),
+        (-2, f'id -2, expected ids of 0 to {IDS - 1}, which table "user" has'),
+        (IDS - 1, f'id {IDS - 1}, the padding of table "user", expected no row of it'),
+    ]:
+        save_file({"ids": np.array([3, wrong]), "value": value}, file)
+        with pytest.raises(epl.ProcessError, match=f'server 0: file "{file}" has {expected}'):
+            user.load(file, values_only=values_only)
+        np.testing.assert_array_equal(rows_of(user, np.arange(IDS)), before)
+    save_file({"ids": np.array([3, 4]), "value": value}, file)
+    user.load(file, values_only=values_only)
+    np.testing.assert_array_equal(rows_of(user, np.array([3, 4])), value)
+
+
+@pytest.mark.parametrize("wrong", [5, None, "", "a\0b", b"folder"])
+def test_paths_of_tables_are_paths(wrong: Any) -> None:
+    user = table()
+    for call, kind in [("save", "a folder"), ("export", "a folder"), ("load", "a folder or a file")]:
+        with pytest.raises(epl.ArgumentError) as raised:
+            getattr(user, call)(wrong)
+        assert str(raised.value) == (
+            f'path given to {call} of table "user" must be that of {kind}, in UTF-8, found {wrong!r}'
+        )
 
 
 def test_tables_are_saved_and_loaded_where_there_are_servers(tmp_path: Path) -> None:
     with pytest.raises(epl.ArgumentError, match='save of table "user" is called before the first call'):
         table().save(tmp_path)
     trained()
-    for wrong in (table(name="item"), table(dim=DIM + 1)):
-        with pytest.raises(epl.ArgumentError, match="is none that the steps"):
-            wrong.save(tmp_path)
-        tmp_path.joinpath("x").mkdir(exist_ok=True)
-        with pytest.raises(epl.ArgumentError, match="is none that the steps"):
-            wrong.load(tmp_path / "x")
+    tmp_path.joinpath("x").mkdir()
+    for wrong, expected in [
+        (table(name="item"), "is none that the steps"),
+        (table(MOMENTUM, dim=DIM + 1), "its dim is 5, expected 4; give"),
+    ]:
+        for call in (wrong.save, wrong.export, wrong.load):
+            with pytest.raises(epl.ArgumentError, match=expected):
+                call(tmp_path / "x")
+    assert names(tmp_path / "x") == []
     restart()
     table(name="item").load(tmp_path / "x")
     with pytest.raises(epl.ArgumentError, match='"item" is none that the steps'):

@@ -8,6 +8,7 @@
 #include "runtime/servers/OpenTransport.h"
 #include "runtime/servers/drive/Server.h"
 
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <fstream>
@@ -30,7 +31,11 @@ struct Options {
 std::string readToken(const std::string &path) {
   std::ifstream file(path);
   std::string token;
-  if (!std::getline(file, token) || token.empty())
+  std::getline(file, token);
+  // A folder can be opened, and not read.
+  if (!file.is_open() || file.bad())
+    throw Error("cannot read \"" + path + "\", the file of --token-file: " + std::strerror(errno));
+  if (token.empty())
     throw Error("\"" + path + "\" has no token in its first line");
   return token;
 }

@@ -37,6 +37,7 @@ from epl.servers.roles import Role, checked_addresses, read_role
 from epl.servers.strategy import AssignedServers
 
 _GRADIENT, _RATE = "Grad", "LearningRate"
+_MAX_MERGE, _DEFAULT_MAX_MERGE = "FLAGS_communicator_max_merge_var_num", "20"  # Fluid's
 _OF_WHOLE = frozenset({"lamb", "lars_momentum"})  # read the length of the whole parameter: it is not cut
 _CONNECT_SECONDS, _PAUSE_SECONDS = 2.0, 0.2
 
@@ -185,6 +186,7 @@ def strategy_of(
 
     Raises:
       ArgumentError: for settings that do not go together.
+      ConfigError: if the environment says no number of gradients that are merged.
     """
     return AssignedServers(
         mode=config.server_mode(sync_mode),
@@ -192,8 +194,16 @@ def strategy_of(
         min_block_size=config.min_block_size,
         dispatch=placement.servers_of,
         geo_steps=config.geo_sgd_need_push_nums,
+        max_merge=_max_merge(),
         role=role,
     )
+
+
+def _max_merge() -> int:
+    text = os.environ.get(_MAX_MERGE, "") or _DEFAULT_MAX_MERGE
+    if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < 1:
+        raise ConfigError(f'{_MAX_MERGE} in the environment must be an integer of at least 1, found "{text}"')
+    return int(text)
 
 
 def role_of_trainer(trainer_id: Any, pservers: Any, trainers: Any) -> Role:

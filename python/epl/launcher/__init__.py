@@ -40,7 +40,11 @@ def main() -> int:
         return code
     code = 0
     for attempt in range(options.restarts + 1):
-        run = ServersRun(options, attempt) if options.servers else MpiRun(options, attempt)
+        try:
+            run = ServersRun(options, attempt) if options.servers else MpiRun(options, attempt)
+        except OSError as error:
+            say(f"cannot start all processes of {_counts(options)}: {error.strerror or error}")
+            return 1
         code = _wait(run)
         if run.ended_by is not None:
             return 128 + run.ended_by
@@ -60,6 +64,12 @@ def _wait(run: MpiRun | ServersRun) -> int:
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
+
+
+def _counts(options: argparse.Namespace) -> str:
+    """How many processes a run has, as the command line says it."""
+    servers = f"--servers {options.servers} " if options.servers else ""
+    return f"{servers}--num_workers {options.num_workers}"
 
 
 def _problem(options: argparse.Namespace) -> tuple[str, int] | None:

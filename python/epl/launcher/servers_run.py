@@ -2,7 +2,7 @@
 
 Workers are no processes of MPI, which would end all of them with one. Who goes on when a worker is lost is a
 matter of the servers: they end the others, or they don't. The launcher ends what is left where nothing can go
-on, which is without a server or worker 0.
+on, which is without a server or worker 0, and servers that no worker has spoken to.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ class ServersRun:
         self._ended = threading.Condition()
         self._codes: dict[str, int] = {}  # of processes that have ended, in this order
         self._deadline: float | None = None  # from which on the others are ended
+        self._others: set[str] = set()  # that were ended so
         self._children: dict[str, subprocess.Popen[bytes]] = {}
         addresses = [f"{_HOST}:{port}" for port in _free_ports(options.servers)]
         common = environment_of(attempt) | {
@@ -89,14 +90,15 @@ class ServersRun:
             self._output.close()
 
     def _start(self, name: str, command: list[str], environment: dict[str, str]) -> None:
-        self._children[name] = subprocess.Popen(
-            command,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            preexec_fn=end_with_parent,
-        )
+        with _saying(f"{name} is not started"):
+            self._children[name] = subprocess.Popen(
+                command,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                preexec_fn=end_with_parent,
+            )
 
     def _await_end(self, name: str, child: subprocess.Popen[bytes]) -> None:
         code = child.wait()
@@ -109,18 +111,23 @@ class ServersRun:
             while len(self._codes) < len(self._children):
                 # Python runs handlers of signals between two waits.
                 self._ended.wait(0.2)
-                lost = next((name for name in self._codes if self._is_lost(name)), None)
-                if lost is not None and self._deadline is None:
+                if self._deadline is None and self._is_over():
                     self._deadline = time.monotonic() + _GRACE_SECONDS
-                    say(f"{lost} ended with exit code {self._codes[lost]}: without it nothing goes on")
                 late = time.monotonic() - self._deadline if self._deadline is not None else -1.0
                 if late >= 0:  # who is stopped sees no SIGTERM
+                    self._others |= self._children.keys() - self._codes.keys()
                     self._signal(signal.SIGTERM if late < _KILL_SECONDS else signal.SIGKILL)
-            return next((code for code in self._codes.values() if code != 0), 0)
+            codes = (code for name, code in self._codes.items() if name not in self._others)
+            return next((code for code in codes if code != 0), 0)
 
-    def _is_lost(self, name: str) -> bool:
-        """Whether a process has failed without which nothing goes on."""
-        return self._codes[name] != 0 and (name == "worker 0" or name.startswith("server "))
+    def _is_over(self) -> bool:
+        """Whether nothing goes on: one without which it can't has failed, or all workers have ended."""
+        needed = (name for name in self._codes if not name.startswith("worker ") or name == "worker 0")
+        lost = next((name for name in needed if self._codes[name] != 0), None)
+        if lost is not None:
+            say(f"{lost} ended with exit code {self._codes[lost]}: without it nothing goes on")
+        workers = {name for name in self._children if name.startswith("worker ")}
+        return lost is not None or workers <= self._codes.keys()
 
     def _signal(self, signum: int) -> None:
         for child in self._children.values():
@@ -131,8 +138,19 @@ class ServersRun:
 def _free_ports(count: int) -> Iterator[int]:
     """As many ports that nobody has now."""
     with contextlib.ExitStack() as stack:
-        probes = [stack.enter_context(socket.socket()) for _ in range(count)]
-        for probe in probes:
-            probe.bind((_HOST, 0))
-        ports = [probe.getsockname()[1] for probe in probes]
+        ports = []
+        for number in range(count):
+            with _saying(f"server {number} has no port"):
+                probe = stack.enter_context(socket.socket())
+                probe.bind((_HOST, 0))
+            ports.append(probe.getsockname()[1])
     return iter(ports)
+
+
+@contextlib.contextmanager
+def _saying(what: str) -> Iterator[None]:
+    """Has an error of the system in the block say what could not be done."""
+    try:
+        yield
+    except OSError as error:
+        raise OSError(error.errno, f"{what}: {error.strerror}") from error

@@ -32,6 +32,7 @@ from epl.processes import patience
 from epl.processes.facts import Facts, check_facts, level_of_all, own_devices
 from epl.processes.launch_variables import Launch, mark_joined, no_mpi_message, read_launch
 from epl.processes.watch import Watch
+from epl.servers.gathering import gathering_of
 from epl.servers.roles import read_role
 from epl.servers.serving import serve
 
@@ -287,6 +288,7 @@ def join(devices: str) -> Group | None:
     if (role := read_role(os.environ)) is not None:  # its servers connect it with the others
         if role.kind == "server":
             serve(role)
+        gathering_of(role)  # from here on they see that it lives, and how it ends
         _alone = True
         return None
     launch = read_launch(os.environ)

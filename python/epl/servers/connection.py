@@ -71,11 +71,14 @@ class Connection:
             values,
             stream_options(os.environ),
             deadline(os.environ),
+            *job.merging,
         )
         self._is_open = True
         self._rows_lock = threading.Lock()  # of who pulls or pushes rows
         self.step: int = guarded(self._worker.begin, gathering.connected())
         self._first: int = self.step
+        self.had: list[Any] = []
+        """In mode geo the parameters as this worker last had them from the servers, whichever step ran."""
         self._process = os.getpid()
         self._failure: str | None = None
         self._exits = Exits(lambda: self.step, self._note_failure)
@@ -177,11 +180,17 @@ class Connection:
 
     def check_table(self, table: TableSpec) -> None:
         """Raises ArgumentError if the job has no such table."""
-        if self.job.tables.get(table.name) != table:
+        trained = self.job.tables.get(table.name)
+        if trained is None:
             known = ", ".join(f'"{name}"' for name in self.job.tables) or "none"
             raise ArgumentError(
                 f'table "{table.name}" is none that the steps of this process train ({known}): give the same '
                 "epl.Table"
+            )
+        if trained != table:
+            raise ArgumentError(
+                f'table "{table.name}" is another one than the steps of this process train: its '
+                f"{table.difference(trained)}; give the same epl.Table"
             )
 
     def _known(self, table: TableSpec) -> int:
@@ -310,15 +319,22 @@ def connect(job: Job, role: Role | None, first_values: Callable[[], Values]) -> 
 
     Raises:
       Error: if it has one for other parameters.
+      ArgumentError: if it has one that merges gradients in another way.
       ProcessError: as the docstring of `Connection` says.
     """
     global _connection
     if _connection is None:
         _connection = KEEPING.keeper = Connection(job, role, first_values)
     elif _connection.job.job.hash != job.job.hash:
+        difference = job.difference(_connection.job)
         raise Error(
-            "the servers of this process hold the parameters of another step: a process trains one set of "
-            "parameters by servers"
+            f"the servers of this process hold the parameters of another step: {difference}; a process "
+            "trains one set of parameters by servers"
+        )
+    elif _connection.job.merging != job.merging:
+        raise ArgumentError(
+            "merge and max_merge of epl.ParameterServer must be those of the first step of this process, "
+            f"{_connection.job.merging}, found {job.merging}"
         )
     _connection.load_first()
     return _connection

@@ -1,6 +1,6 @@
 """What workers tell one another through server 0, and their being there, which all servers see.
 
-A process has one such connection. It is there without a job, and so before the first step. Each call of
+A process has one such connection, from `epl.init` on, and so before there is a job. Each call of
 `share` is a round that all workers take part in, in the same order; one that has ended, or is lost, is an
 error in all others. A worker that is lost before it has begun a job is missed by these streams: without them
 servers would wait for it, and it for a server, until the deadline.

@@ -23,7 +23,7 @@ from epl.array import Array
 from epl.calling import signless, to_host
 from epl.comparison import Rehearsed
 from epl.compile import plan_bytes
-from epl.errors import ArgumentError, StepError
+from epl.errors import StepError
 from epl.executable import PathLike, user_path
 from epl.processes.gathering import gather
 from epl.servers.compiling import server_options
@@ -80,21 +80,15 @@ class GeoStep(Compiled):
         self._workers = served.role.workers if served.role else 1
         self._is_checked = is_checked
         self._parameters: list[int] = [group["parameter"] for group in served.roles["groups"]]
-        self._old: Values = []
 
     def _results(self, leaves: list[Any], *, donate: bool | None, **options: bool) -> list[Any]:
         first = functools.partial(self._first, leaves)
         connection = connect(self._job, self._role, lambda: self._job.first_values(first))
-        if not self._old:
-            if connection.has_begun:
-                raise ArgumentError(
-                    f'mode "geo" of epl.ParameterServer is of one step with one shape of batches, found a '
-                    f"second one, {self.name}"
-                )
-            self._old = [np.array(value) for value in connection.pull()]
+        if not connection.had:
+            connection.had = self._pull(connection)
             leaves = list(leaves)
-            for number, value in zip(self._parameters, self._old, strict=True):
-                leaves[number] = value.view(self.lowered.out_leaves[self._result_of(number)].dtype)
+            for number, value in zip(self._parameters, connection.had, strict=True):
+                leaves[number] = value
         results = super()._results(leaves, donate=donate, **options)
         if connection.is_pushed:
             try:
@@ -132,7 +126,7 @@ class GeoStep(Compiled):
         """Sends differences, and puts what comes back in the place of the parameters."""
         places = [self._result_of(number) for number in self._parameters]
         local = [np.asarray(results[place]) for place in places]
-        found = exchange(local, self._old, self._workers, lambda moved: self._swap(moved, connection))
+        found = exchange(local, connection.had, self._workers, lambda moved: self._swap(moved, connection))
         for number, place, value in zip(self._parameters, places, found, strict=True):
             buffer = self._session.state(number, signless(value))
             kind = self.lowered.out_leaves[place]
@@ -142,8 +136,15 @@ class GeoStep(Compiled):
         if self._is_checked:
             connection.check_finite_pushes([[each] for each in moved])
         connection.push([[each] for each in moved])
-        self._old = [np.array(value) for value in connection.pull()]
-        return self._old
+        connection.had = self._pull(connection)
+        return connection.had
+
+    def _pull(self, connection: Connection) -> Values:
+        """The servers' parameters, of the step's types."""
+        kinds = (self.lowered.out_leaves[self._result_of(number)] for number in self._parameters)
+        return [
+            np.array(value).view(kind.dtype) for value, kind in zip(connection.pull(), kinds, strict=True)
+        ]
 
 
 def exchange(local: Values, old: Values, workers: int, swap: Callable[[Values], Values]) -> Values:

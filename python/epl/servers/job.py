@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Collection, Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,10 +11,11 @@ import numpy as np
 
 from epl import runtime
 from epl.calling import signless_dtype
-from epl.errors import ArgumentError, UnsupportedError
+from epl.errors import ArgumentError, UnsupportedError, reason
 from epl.servers.strategy import ParameterServer
 from epl.tables.apply import Updates
 from epl.tables.keeping import TableSpec
+from epl.values import as_integer
 
 DTYPES = {
     "i1": "bool",
@@ -30,6 +31,7 @@ DTYPES = {
 """NumPy's names of the compiler's types of elements."""
 
 _ON_LOST = {"end": "end_job", "continue": "go_on"}
+_MOST_ROWS = 2**63  # ids have 63 bits
 PARAMETER = -1
 """The parameter itself, in the place of a state's number."""
 
@@ -48,6 +50,9 @@ class Job:
     job: the runtime's `ServersJob`. held: by the number of the step's argument. copied: arguments of which
     workers and servers have copies, since no gradient changes them, such as a rate of decay. sources: of each
     value of the job, (parameter, state), the argument of the step that has its first value. tables: by name.
+    types: of parameters, by name, for people.
+    merging: how a worker merges gradients that wait, the strategy's `merge` and `max_merge`.
+    types: of parameters, by name, such as float32[8].
     """
 
     def __init__(
@@ -72,6 +77,7 @@ class Job:
           UnsupportedError: if an update reads what servers cannot take the average of, or has no gradient
             that mode "dc_asgd" compensates.
         """
+        self.merging = (strategy.merge, strategy.max_merge)
         self.held: dict[int, Held] = {}
         self.copied: set[int] = set()
         self.sources: dict[tuple[int, int], int] = {}
@@ -89,6 +95,7 @@ class Job:
             for block in group["blocks"]:
                 arguments[block["program"]] = arguments_of(group)
         listed = [(arguments[program], plans[program]) for program in roles["programs"]]
+        self.types = {name: f"{dtype}{shape}" for name, dtype, shape, *_ in parameters}
         known = tables or {}
         self.tables = {table.name: table for table in known}
         rows = [_table(each, known[each], len(listed) + number) for number, each in enumerate(known)]
@@ -114,6 +121,30 @@ class Job:
         """What servers begin with; `leaf` gives an argument of the step."""
         return {place: leaf(argument) for place, argument in self.sources.items()}
 
+    def difference(self, held: Job) -> str:
+        """The first thing in which the parameters are not those of another job."""
+        faults = [
+            *_others("parameter", self.types, held.types),
+            *_others("table", self.tables, held.tables),
+            *(
+                f'parameter "{name}" is {found}, expected {held.types[name]}'
+                for name, found in self.types.items()
+                if held.types.get(name, found) != found
+            ),
+            *(
+                f'of table "{name}" the {table.difference(held.tables[name])}'
+                for name, table in self.tables.items()
+                if held.tables.get(name, table) != table
+            ),
+        ]
+        return faults[0] if faults else "what updates them, or a setting of epl.ParameterServer, differs"
+
+
+def _others(kind: str, found: Collection[str], expected: Collection[str]) -> list[str]:
+    """What one of two jobs has, and not the other."""
+    more = [f'{kind} "{name}" is not among them' for name in found if name not in expected]
+    return more + [f'{kind} "{name}" is not in this step' for name in expected if name not in found]
+
 
 def _parameter(group: Any, places: Sequence[int], order: Mapping[str, int]) -> tuple[Any, ...]:
     """A parameter as the runtime's `ServersJob` has it."""
@@ -134,7 +165,10 @@ def _table(table: TableSpec, updates: Updates, plan: int) -> tuple[Any, ...]:
         for slot in updates.slots
     ]
     init = (table.init.kind, table.init.scale)
-    return table.name, table.dtype.name, table.dim, slots, init, table.seed, plan, table.admit
+    rows = _MOST_ROWS if table.rows is None else table.rows
+    padding = -1 if table.padding is None else table.padding
+    kind = (table.dtype.name, table.dim, slots, init)
+    return table.name, *kind, table.seed, plan, table.admit, rows, padding
 
 
 def _arguments_of_rows(updates: Updates) -> list[tuple[str, int]]:
@@ -216,14 +250,19 @@ def _checked(
     dispatch: Callable[[Sequence[str]], Sequence[int]], servers: int
 ) -> Callable[[Sequence[str]], Sequence[int]]:
     def checked(names: Sequence[str]) -> list[int]:
-        found = list(dispatch(list(names)))
-        is_good = len(found) == len(names) and all(
-            isinstance(place, (int, np.integer)) and 0 <= place < servers for place in found
-        )
-        if not is_good:
+        try:
+            found: Any = dispatch(list(names))
+            found = list(found) if isinstance(found, Iterable) else found
+        except Exception as error:
+            raise ArgumentError(
+                f"dispatch of epl.ParameterServer was called for {list(names)}, expected a server of 0 to "
+                f"{servers - 1} for each, and has raised {type(error).__name__}: {reason(error)}"
+            ) from error
+        is_good = isinstance(found, list) and len(found) == len(names)
+        if not is_good or any(as_integer(place) not in range(servers) for place in found):
             raise ArgumentError(
                 f"dispatch of epl.ParameterServer must give a server of 0 to {servers - 1} for each block of "
-                f"{list(names)}, found {found}"
+                f"{list(names)}, found {found!r}"
             )
         return [int(place) for place in found]
 

@@ -182,7 +182,7 @@ def _own_number(names: _Names, present: Mapping[str, str], servers: tuple[str, .
         said = f"{said} and {port_name}"
     if own not in servers:
         raise ConfigError(
-            f'{said} in the environment say that this server is "{own}", expected one of '
+            f'by {said} in the environment this server is "{own}", expected one of '
             f"{names.servers}={','.join(servers)}"
         )
     return servers.index(own)

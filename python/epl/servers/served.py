@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,7 @@ from epl.servers.gathering import seen_compiling
 from epl.servers.job import Job
 from epl.servers.roles import Role
 from epl.servers.saved import Kind, Parts
-from epl.servers.sharing import Plans, agree, agreed_level, compile_for_all
+from epl.servers.sharing import Plans, agree, agreed_level, check_alike, compile_for_all
 from epl.servers.strategy import ParameterServer, role_of
 from epl.slots import Slot, arguments_of, check_same, results_of, slot
 from epl.stages import Lowered
@@ -82,7 +83,9 @@ class Served:
         plans = compile_for_all(role, text, key, name, compile_here)
         known = tables.tables if tables else ()
         updates = {table: updates_of(table, agreed_level()) for table in known}
-        return cls._of(tables, cut, roles, plans, updates, strategy)
+        made = cls._of(tables, cut, roles, plans, updates, strategy)
+        check_alike(role, name, _facts(made, strategy))
+        return made
 
     @classmethod
     def loaded(cls, parts: Parts, plan: Any, strategy: ParameterServer, tables: StepTables | None) -> Served:
@@ -127,6 +130,28 @@ class Served:
             updates,
         )
         saved.write(path, self.plan, parts)
+
+
+def _facts(served: Served, strategy: ParameterServer) -> dict[str, str]:
+    """What servers hold, and how, for people: of equal jobs the same."""
+    options = ("mode", "on_lost", "slice_up", "min_block_size", "dispatch", "geo_steps")
+    chosen = {name: getattr(strategy, name) for name in options}
+    facts = {
+        f"{name} of epl.ParameterServer": "a function" if callable(value) else repr(value)
+        for name, value in chosen.items()
+    }
+    facts |= {f'the type of "{name}"': kind for name, kind in served.job.types.items()}
+    for group in served.roles["groups"]:
+        for block in group["blocks"]:
+            facts[f'the update of "{block["name"]}"'] = _digest(served.programs[block["program"]])
+    for table, updates in served.updates.items():
+        facts |= {f'{what} of table "{table.name}"': text for what, text in table.settings().items()}
+        facts[f'the update of table "{table.name}"'] = _digest(updates.plan)
+    return facts
+
+
+def _digest(plan: bytes) -> str:
+    return f"program {hashlib.sha256(plan).hexdigest()[:12]}"
 
 
 def evaluation_of(lowered: Lowered, tables: StepTables) -> Parts:

@@ -8,11 +8,13 @@ one for a shorter last batch, may be those of one worker alone, and are compiled
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from epl import runtime
 from epl.cache import plan_key
+from epl.errors import ProcessError
 from epl.servers.compiling import server_level
 from epl.servers.gathering import gathering_of
 from epl.servers.packing import packed, unpacked
@@ -27,6 +29,7 @@ class Plans(NamedTuple):
 
 
 _level = ""  # of servers' CPUs, once workers have agreed
+_has_compared = False
 
 
 def agreed_level() -> str:
@@ -64,7 +67,7 @@ def compile_for_all(
     gathering = gathering_of(role)
     if gathering.is_late:
         return compile_here(level)
-    what, key = f"the plans of step {name}", plan_key(text, [runtime.module().cpu_level(), *options])
+    what, key = f"compilation of step {name}", plan_key(text, [runtime.module().cpu_level(), *options])
     if role.number == 0:
         made = compile_here(level)
         gathering.share(what, _packed(key, level, made), sender=0)
@@ -72,6 +75,35 @@ def compile_for_all(
     found = gathering.share(what, b"", sender=0)[0]
     _level, plans = _unpacked(key, found)
     return plans or compile_here(_level)
+
+
+def check_alike(role: Role | None, name: str, facts: Mapping[str, str]) -> None:
+    """Compares what this worker wants servers to hold for its first step with what worker 0 wants.
+
+    Servers compare manifests, also of workers that come later, but cannot say what differs.
+
+    Args:
+      facts: of the step with this name: what they are of, and a text.
+
+    Raises:
+      ProcessError: for the first fact that differs; as of `compile_for_all`.
+    """
+    global _has_compared
+    if role is None or role.workers == 1 or _has_compared:
+        return
+    _has_compared = True
+    gathering = gathering_of(role)
+    if gathering.is_late:
+        return
+    own = json.dumps(facts).encode() if role.number == 0 else b""
+    expected = json.loads(gathering.share(f"job of step {name}", own, sender=0)[0])
+    for what in {**expected, **facts}:
+        if facts.get(what) != expected.get(what):
+            found, wanted = facts.get(what, "not there"), expected.get(what, "none")
+            raise ProcessError(
+                f"worker {role.number} has another job than worker 0: {what} is {found}, expected {wanted}; "
+                "do all run the same script?"
+            )
 
 
 def _packed(key: str, level: str, plans: Plans) -> bytes:

@@ -12,6 +12,7 @@ from epl.servers.roles import Role, read_role
 
 Mode = Literal["sync", "half_async", "async", "dc_asgd", "geo"]
 OnLost = Literal["end", "continue"]
+Merge = Literal["sum", "mean"]
 Dispatch = Literal["round_robin", "hash"] | Callable[[Sequence[str]], Sequence[int]]
 
 
@@ -43,11 +44,19 @@ class ParameterServer:
         is sent, so that no server applies any of it: a worker that catches the error may call the step again,
         on another batch, while the others wait. States that the worker has itself, such as means of batches,
         are new then, as of any `StepError`. Gradients are sent when the step has computed all of them.
+      max_merge: of async and dc_asgd: how many gradients of a block, each of a step, become one at most,
+        while they wait for the server to apply the one before; 1: each is sent by itself. A worker waits
+        before its next step if more have to. In the other modes it waits for its own gradients anyhow; of
+        half_async those of parameters that it does not read merge, too. Gradients of tables do not, nor those
+        that are sent with a value beside, such as a learning rate.
+      merge: whether such a one is their sum, by which SGD moves as far as by all of them, or their mean,
+        which is of the size of one. Steps of one process have one `merge` and one `max_merge`.
 
     Raises:
       ArgumentError: for values that are none of these.
 
-    Source: Fluid's DistributeTranspilerConfig; DC-ASGD: Zheng et al., ICML 2017.
+    Source: Fluid's DistributeTranspilerConfig; DC-ASGD: Zheng et al., ICML 2017; merging: Paddle's
+    communicator (`FLAGS_communicator_max_merge_var_num`).
     """
 
     mode: Mode = "sync"
@@ -57,14 +66,17 @@ class ParameterServer:
     dispatch: Dispatch = "round_robin"
     geo_steps: int = 100
     check_finite: bool = False
+    max_merge: int = 20
+    merge: Merge = "sum"
 
     def __post_init__(self) -> None:
         """Checks the values."""
         _check_choice("mode", self.mode, get_args(Mode))
         _check_choice("on_lost", self.on_lost, get_args(OnLost))
+        _check_choice("merge", self.merge, get_args(Merge))
         if not callable(self.dispatch):
             _check_choice("dispatch", self.dispatch, ("round_robin", "hash"), " or a function")
-        for name in ("min_block_size", "geo_steps"):
+        for name in ("min_block_size", "geo_steps", "max_merge"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 1:
                 raise ArgumentError(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Protocol
 
 import numpy as np
@@ -27,6 +27,23 @@ class TableSpec:
 
     def __repr__(self) -> str:
         return f'"{self.name}", dim={self.dim}'
+
+    def settings(self) -> dict[str, str]:
+        """All but its name and its optimizer, as texts."""
+        names = (each.name for each in fields(self) if each.name not in ("name", "optimizer"))
+        return {name: str(getattr(self, name)) for name in names}
+
+    def difference(self, expected: TableSpec) -> str:
+        """What is not as in another one, with both values; nothing if they are equal."""
+        names = [each.name for each in fields(self)]
+        pairs = [(name, getattr(self, name), getattr(expected, name)) for name in names]
+        return ", ".join(_difference(*pair) for pair in pairs if pair[1] != pair[2])
+
+
+def _difference(name: str, found: Any, expected: Any) -> str:
+    if name == "optimizer":  # functions, whose texts tell nobody what they do
+        return "optimizer is another object, as each call of optax makes one"
+    return f"{name} is {found}, expected {expected}"
 
 
 @dataclass(frozen=True)

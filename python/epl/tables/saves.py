@@ -38,11 +38,22 @@ def save(keeper: Keeper, table: TableSpec, folder: Path) -> int:
     return rows
 
 
+def export(keeper: Keeper, table: TableSpec, folder: Path, *, changed_only: bool) -> int:
+    """As `Table.export`, in worker 0."""
+    place = _made(folder, table.name, exist_ok=True)
+    return keeper.export_table(table, str(place), changed_only=changed_only)
+
+
 def new_folder(path: Path, table: str) -> Path:
     """Makes a folder for servers to write to, without what was there; raises Error if it cannot."""
     shutil.rmtree(path, ignore_errors=True)
+    return _made(path, table, exist_ok=False)
+
+
+def _made(path: Path, table: str, *, exist_ok: bool) -> Path:
+    """A folder that is made, `exist_ok`: if it is not there; raises Error if it cannot."""
     try:
-        path.mkdir(parents=True)
+        path.mkdir(parents=True, exist_ok=exist_ok)
     except OSError as error:
         raise Error(f'table "{table}" cannot be saved in "{path}": {reason(error)}') from None
     return path

@@ -135,6 +135,23 @@ def find(signature: Signature, spec: Spec, strategy: ParameterServer | None) -> 
     return StepTables(tuple(table.spec for _, table in given), tuple(made), trained)
 
 
+def check_gradients(tables: StepTables, jaxpr: Any) -> None:
+    """Raises UnsupportedError if a table that the closed jaxpr of its step updates cannot be trained by that.
+
+    JAX differentiates by arguments of a function: by a table that this closes over a derivative is zeros.
+    """
+    zeros = dict(zip(tables.pushed, lookups.are_zeros(jaxpr, len(tables.pushed)), strict=True))
+    for table in tables.tables:
+        own = [number for number in tables.pushed if tables.lookups[number].table == table]
+        if own and all(zeros[number] for number in own):
+            raise UnsupportedError(
+                f'table "{table.name}" is updated by gradients that are zeros whatever its rows are: look up '
+                "in the argument that jax.grad differentiates by, not in a table that its function closes "
+                "over (and leave a table out of state= that is not to be trained)",
+                tables.lookups[own[0]].place,
+            )
+
+
 def _given(spec: Spec) -> list[tuple[str, Table]]:
     """The tables among the arguments, with their parameters."""
     trees = spec.by_parameter([None] * len(spec.kinds))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import threading
 from pathlib import Path
@@ -12,11 +13,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from epl.errors import ArgumentError, Error, StateError, UnsupportedError
+from epl.executable import user_path
 from epl.servers.roles import own_role
 from epl.tables import saves
 from epl.tables.checking import check_fits, check_optimizer, checked_dtype, checked_integer
 from epl.tables.inits import Init
-from epl.tables.keeping import KEEPING, Load, TableSpec
+from epl.tables.keeping import KEEPING, Keeper, Load, TableSpec
 
 _MOST_SEED = 2**64 - 1
 
@@ -207,7 +209,8 @@ class Table:
           ArgumentError: as `lookup`.
         """
         self._own_trace("update")
-        if not isinstance(rows, Table) or rows.spec != self._spec or rows._trace is not self._trace:
+        is_other = not isinstance(rows, Table) or rows.spec != self._spec or rows._trace is not self._trace
+        if is_other or any(map(operator.is_, rows.rows, self._rows)):
             raise StateError(
                 f'table "{self.name}" must be updated by the gradient that jax.grad gives for it, found '
                 f"{rows!r}"
@@ -222,20 +225,22 @@ class Table:
         Worker 0 has that done, once all steps that have been called are applied; for others it is nothing.
 
         Args:
-          folder: one that all servers see; each thread of a server writes a file of its rows there.
+          folder: one that all servers see; it is made if it is not there. Each thread of a server writes a
+            file of its rows there.
           changed_only: only rows that have changed since the last export.
 
         Returns:
           How many rows; 0 for other workers.
 
         Raises:
-          ArgumentError: before the first call of a step that trains the table.
+          ArgumentError: before the first call of a step that trains the table, and for no path.
+          Error: if the folder cannot be made.
           ProcessError: if a server cannot write, with its reason, or is lost.
         """
-        path = str(Path(folder).resolve())
-        return KEEPING.keeper_for("export", self._spec).export_table(
-            self._spec, path, changed_only=bool(changed_only)
-        )
+        path, keeper = self._path(folder, "export", "a folder"), self._keeper("export")
+        if not keeper.is_first:
+            return 0
+        return saves.export(keeper, self._spec, path, changed_only=bool(changed_only))
 
     def evict(self, *, unseen: int) -> int:
         """Has the servers drop rows that have not changed in their last `unseen` updates of the table.
@@ -267,13 +272,12 @@ class Table:
           How many rows; 0 for other workers.
 
         Raises:
-          ArgumentError: before the first call of a step that trains the table.
+          ArgumentError: before the first call of a step that trains the table, and for no path.
           Error: if the folder or its manifest cannot be written.
           ProcessError: if a server cannot write, with its reason, or is lost.
         """
-        keeper = KEEPING.keeper_for("save", self._spec)
-        keeper.check_table(self._spec)
-        return saves.save(keeper, self._spec, Path(folder).resolve()) if keeper.is_first else 0
+        path, keeper = self._path(folder, "save", "a folder"), self._keeper("save")
+        return saves.save(keeper, self._spec, path) if keeper.is_first else 0
 
     def load(self, place: str | os.PathLike[str], *, values_only: bool = False) -> None:
         """Gives the table the rows of a save or an export, in the place of those that it has.
@@ -291,11 +295,14 @@ class Table:
             begins anew with each of them.
 
         Raises:
+          ArgumentError: for no path.
           Error: if there is no whole save in `place`; in all workers, as what follows.
-          ProcessError: for rows of another dim, dtype or optimizer, missing and damaged files, with the file.
-            The table has its rows as before then; what the first call could not load, the next one tries to.
+          ProcessError: for rows of another dim, dtype or optimizer, ids that the table cannot have (by `rows`
+            and `padding`), missing and damaged files, with the file. The table has its rows as before then;
+            what the first call could not load, the next one tries to.
         """
-        load = Load(self._spec, str(Path(place).resolve()), values_only=bool(values_only))
+        path = self._path(place, "load", "a folder or a file")
+        load = Load(self._spec, str(path), values_only=bool(values_only))
         if (role := own_role(os.environ)) is None or role.workers == 1:
             saves.find(load)  # nobody else waits for it
         KEEPING.load(load)
@@ -303,6 +310,16 @@ class Table:
     def bound(self, trace: LookupTrace | None, rows: tuple[Any, ...]) -> Table:
         """The table in the trace of a step, whose lookups give these rows; with None, outside."""
         return unflatten(_Structure(self._spec, trace, is_updated=False), rows)
+
+    def _path(self, path: Any, call: str, kind: str) -> Path:
+        """Where a call writes or reads; raises ArgumentError for what is no path."""
+        return user_path(path, f'path given to {call} of table "{self.name}"', kind).resolve()
+
+    def _keeper(self, call: str) -> Keeper:
+        """Who does what a call says; raises ArgumentError if nobody keeps such a table."""
+        keeper = KEEPING.keeper_for(call, self._spec)
+        keeper.check_table(self._spec)
+        return keeper
 
     def _own_trace(self, what: str) -> LookupTrace:
         trace = ACTIVE.trace

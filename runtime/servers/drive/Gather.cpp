@@ -7,6 +7,7 @@ namespace epl::runtime::servers {
 
 namespace act = gather_actions;
 
+static constexpr auto kWelcome = std::chrono::seconds(10); // for servers to come that a worker leaves at once
 static constexpr auto kFarewell = std::chrono::seconds(1); // for the end of its streams to arrive
 
 class Gather::Driver final : public CallerDriver {
@@ -52,6 +53,8 @@ public:
 
   void leave(const std::string &failure) {
     std::unique_lock lock(mutex);
+    // Servers that have not heard of this worker would wait for it.
+    changed.wait_for(lock, kWelcome, [&] { return logic.first() || !logic.error().empty(); });
     perform(logic.leave(failure));
     changed.wait_for(lock, kFarewell, [&] { return streams.empty(); });
   }

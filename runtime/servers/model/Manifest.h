@@ -15,7 +15,7 @@
 namespace epl::runtime::servers {
 
 /// The version of the schema that this library writes and reads.
-inline constexpr uint32_t manifestVersion = 3;
+inline constexpr uint32_t manifestVersion = 4;
 
 /// The bytes of a manifest. Equal manifests give equal bytes; their hash (hashBytes) names the job.
 std::vector<uint8_t> serializeManifest(const manifest::ManifestT &manifest);

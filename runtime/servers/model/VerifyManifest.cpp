@@ -19,6 +19,8 @@ constexpr uint64_t maxBytes = uint64_t(1) << 48;
 /// Bytes of the value of a row, and of each of its slots: so many at once are in memory whatever they are
 /// for.
 constexpr uint64_t maxRowBytes = uint64_t(1) << 24;
+/// Rows of a table: its ids have 63 bits.
+constexpr uint64_t maxRows = uint64_t(1) << 63;
 
 template <typename EnumT> bool exists(EnumT value) { return EnumT::MIN <= value && value <= EnumT::MAX; }
 
@@ -225,6 +227,8 @@ private:
       report.add(user, " has a scale that is not finite");
     if (table.admit == 0)
       report.add(user, " admits rows at sighting 0, expected 1 or a later one");
+    if (table.rows == 0 || table.rows > maxRows)
+      report.add(user, " has ", table.rows, " rows, expected from 1 to ", maxRows);
     if (table.plan >= manifest.plans.size())
       report.add(user, " is updated by plan ", table.plan, ", expected one below ", manifest.plans.size());
     else if (checkRow(user, table))

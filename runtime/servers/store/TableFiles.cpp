@@ -266,7 +266,7 @@ std::vector<fs::path> tableFiles(const std::string &table, const fs::path &place
 
 namespace {
 
-/// The rows in a file, found and checked, but for their ids' values.
+/// The rows in a file, found and checked, but for ids that come twice.
 struct FoundRows {
   FoundRows(const manifest::TableT &table, Fields fields, const RowLayout &layout, const fs::path &path)
       : file(path), count(file.rows()),
@@ -277,6 +277,24 @@ struct FoundRows {
     data.reserve(columns.size());
     for (const Column &column : columns)
       data.push_back(file.column(column, count));
+    for (uint64_t row = 0; row < count; ++row)
+      checkId(table, id(row));
+  }
+
+  int64_t id(uint64_t row) const {
+    int64_t id = 0;
+    std::memcpy(&id, ids + row * sizeof(id), sizeof(id));
+    return id;
+  }
+
+  /// Throws Error if the table has no row for it.
+  void checkId(const manifest::TableT &table, int64_t id) const {
+    if (id < 0 || uint64_t(id) >= table.rows)
+      file.fail("has id " + std::to_string(id) + ", expected ids of 0 to " + std::to_string(table.rows - 1) +
+                ", which table " + runtime::quoted(table.name) + " has");
+    if (id == table.padding)
+      file.fail("has id " + std::to_string(id) + ", the padding of table " + runtime::quoted(table.name) +
+                ", expected no row of it");
   }
 
   TensorFile file;
@@ -296,10 +314,7 @@ void readTableFile(const manifest::TableT &table, Fields fields, TableRows &rows
                    const std::function<bool(int64_t)> &wanted, const fs::path &path) {
   FoundRows found(table, fields, rows.layout(), path);
   for (uint64_t i = 0; i < found.count; ++i) {
-    int64_t id = 0;
-    std::memcpy(&id, found.ids + i * sizeof(id), sizeof(id));
-    if (id < 0)
-      found.file.fail("has id " + std::to_string(id) + ", expected none below 0");
+    int64_t id = found.id(i);
     if (!wanted(id))
       continue;
     if (rows.find(id) != TableRows::kNone)

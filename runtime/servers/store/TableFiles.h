@@ -32,7 +32,8 @@ std::vector<std::filesystem::path> tableFiles(const std::string &table, const st
 /// What of rows is read from files: all, or values alone, with which the optimizer begins anew.
 enum class Fields { all, values };
 
-/// Throws Error if a file has no such rows of a table, without reading them.
+/// Throws Error if a file has no such rows of a table, or ids that the table cannot have, without reading
+/// the rows.
 void checkTableFile(const manifest::TableT &table, Fields fields, const std::filesystem::path &path);
 
 /// Makes rows of those in a file whose ids are wanted, and have no row. Throws Error if it is no file of such

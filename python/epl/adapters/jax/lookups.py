@@ -133,6 +133,22 @@ def is_moved(value: Value) -> bool:
     return all(map(is_moved, moved)) and not any(map(arguments_of, places))
 
 
+def are_zeros(jaxpr: Any, count: int) -> list[bool]:
+    """Of the last `count` results of the closed jaxpr of a step whether they are zeros for all arguments.
+
+    So are derivatives of what does not depend on the argument that JAX differentiates by.
+    """
+    results = _Reader().read(jaxpr, [Value(argument=number) for number in range(len(jaxpr.in_avals))])
+    return [_is_zeros(value) for value in results[len(results) - count :]]
+
+
+def _is_zeros(value: Value) -> bool:
+    if value.call is None:
+        return value.argument is None and not np.any(value.constant)
+    name, operands = value.call.equation.primitive.name, value.call.operands
+    return name in _MOVES and all(map(_is_zeros, operands[: _MOVES[name]]))
+
+
 def evaluate(wanted: Sequence[Value], argument: Callable[[int], Any]) -> list[Any]:
     """Values of a step; `argument` gives those of its arguments that they are made of."""
     known: dict[Value, Any] = {}

@@ -155,6 +155,25 @@ TEST_F(TableFiles, AreOfTheTable) {
               HasSubstr("has no tensor \"slot.count\""));
 }
 
+TEST_F(TableFiles, HaveIdsThatTheTableMayHave) {
+  fs::path path = write({7, 2}, {0, 1, 0, 1});
+  table.rows = 8;
+  table.padding = 3;
+  EXPECT_EQ(errorOf(path), "no error");
+  auto fault = [&](uint64_t limit, int64_t padding) {
+    table.rows = limit, table.padding = padding;
+    std::string error = errorOf(path);
+    EXPECT_THAT([&] { checkTableFile(table, Fields::values, path); }, ThrowsMessage<Error>(error));
+    return error;
+  };
+  std::string file = "file \"" + path.string() + "\" ";
+  EXPECT_EQ(fault(7, -1), file + "has id 7, expected ids of 0 to 6, which table \"user\" has");
+  EXPECT_EQ(fault(8, 2), file + "has id 2, the padding of table \"user\", expected no row of it");
+  path = write({-5}, {0, 1, 0, 1});
+  EXPECT_EQ(fault(uint64_t(1) << 63, -5),
+            file + "has id -5, expected ids of 0 to 9223372036854775807, which table \"user\" has");
+}
+
 TEST_F(TableFiles, AreWhole) {
   fs::path path = write({7, 2}, {0, 1, 0, 1});
   for (uintmax_t size : {uintmax_t(0), uintmax_t(5), uintmax_t(40), fs::file_size(path) - 1}) {
