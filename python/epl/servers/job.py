@@ -50,7 +50,6 @@ class Job:
     job: the runtime's `ServersJob`. held: by the number of the step's argument. copied: arguments of which
     workers and servers have copies, since no gradient changes them, such as a rate of decay. sources: of each
     value of the job, (parameter, state), the argument of the step that has its first value. tables: by name.
-    types: of parameters, by name, for people.
     merging: how a worker merges gradients that wait, the strategy's `merge` and `max_merge`.
     types: of parameters, by name, such as float32[8].
     """

@@ -38,9 +38,12 @@ def agreed_level() -> str:
 
 
 def agree(level: str) -> None:
-    """Has servers' plans from here on be for CPUs of a level, which all workers have read from one file."""
-    global _level
-    _level = _level or level
+    """Has servers' plans from here on be for CPUs of a level, which all workers have read from one file.
+
+    What a worker compiles behind that it compiles alone, so nothing is compared.
+    """
+    global _level, _has_compared
+    _level, _has_compared = _level or level, True
 
 
 def compile_for_all(

@@ -298,8 +298,9 @@ class Table:
           ArgumentError: for no path.
           Error: if there is no whole save in `place`; in all workers, as what follows.
           ProcessError: for rows of another dim, dtype or optimizer, ids that the table cannot have (by `rows`
-            and `padding`), missing and damaged files, with the file. The table has its rows as before then;
-            what the first call could not load, the next one tries to.
+            and `padding`), missing and damaged files, with the file. The table has its rows as before then,
+            but for an id that is there twice, which is found as rows are read. What the first call could
+            not load, the next one tries to.
         """
         path = self._path(place, "load", "a folder or a file")
         load = Load(self._spec, str(path), values_only=bool(values_only))
