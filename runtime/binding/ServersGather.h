@@ -3,23 +3,15 @@
 #ifndef EPL_RUNTIME_BINDING_SERVERSGATHER_H
 #define EPL_RUNTIME_BINDING_SERVERSGATHER_H
 
+#include "runtime/binding/OwnThreads.h"
 #include "runtime/servers/drive/Gather.h"
-
-#include <memory>
-#include <nanobind/nanobind.h>
 
 namespace epl::runtime::binding {
 
 struct ServersGather {
   explicit ServersGather(std::unique_ptr<servers::Gather> gather) : gather(std::move(gather)) {}
-  /// Its threads may be about to take the interpreter's lock.
-  ~ServersGather() {
-    nanobind::gil_scoped_release unlocked;
-    gather = nullptr;
-  }
-  ServersGather(const ServersGather &) = delete;
 
-  std::unique_ptr<servers::Gather> gather;
+  OwnThreads<servers::Gather> gather;
 };
 
 } // namespace epl::runtime::binding

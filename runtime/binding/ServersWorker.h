@@ -3,10 +3,13 @@
 #ifndef EPL_RUNTIME_BINDING_SERVERSWORKER_H
 #define EPL_RUNTIME_BINDING_SERVERSWORKER_H
 
+#include "runtime/binding/OwnThreads.h"
 #include "runtime/binding/ServersJob.h"
 #include "runtime/servers/drive/Server.h"
 #include "runtime/servers/drive/Worker.h"
 #include "runtime/servers/inproc/InprocStreams.h"
+
+#include <deque>
 
 namespace epl::runtime::binding {
 
@@ -19,13 +22,13 @@ public:
       servers::ServerOptions options;
       options.address = "server " + std::to_string(number) + " of this process";
       options.number = number, options.threads = threads;
-      running.push_back(std::make_unique<servers::Server>(transport, options));
-      addresses.push_back(running.back()->address());
+      addresses.push_back(
+          running.emplace_back(std::make_unique<servers::Server>(transport, options))->address());
     }
   }
 
   std::shared_ptr<servers::InprocStreams> transport;
-  std::vector<std::unique_ptr<servers::Server>> running;
+  std::deque<OwnThreads<servers::Server>> running;
   std::vector<std::string> addresses;
 };
 
@@ -34,17 +37,10 @@ struct ServersWorker {
   ServersWorker(std::shared_ptr<ServersJob> job, std::shared_ptr<LocalServers> local,
                 std::unique_ptr<servers::Worker> worker)
       : job(std::move(job)), local(std::move(local)), worker(std::move(worker)) {}
-  /// Its threads may be about to let go of arrays, which takes the interpreter's lock.
-  ~ServersWorker() {
-    nanobind::gil_scoped_release unlocked;
-    worker = nullptr;
-    local = nullptr;
-  }
-  ServersWorker(const ServersWorker &) = delete;
 
   std::shared_ptr<ServersJob> job;
   std::shared_ptr<LocalServers> local; // null if they are processes
-  std::unique_ptr<servers::Worker> worker;
+  OwnThreads<servers::Worker> worker;
 };
 
 /// Adds what a worker does with tables.

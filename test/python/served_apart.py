@@ -101,5 +101,21 @@ def lose() -> None:
     print(f"worker {WORKER} has trained")
 
 
+def fork() -> None:
+    """Forks before JAX has threads, which no child outlives; the child has another end than the worker."""
+    epl.init("cpu:1")
+    child = os.fork()
+    if child == 0:
+        sys.exit(3)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
+    optimizer = optax.sgd(1.0)
+    step = make_step(epl.ParameterServer(), optimizer)
+    params, opt_state, own = first(optimizer)
+    for _ in range(2):
+        params, opt_state, own, _ = step(params, opt_state, own, batch())
+    np.testing.assert_array_equal(np.asarray(params["w"]), -0.75 * 2)
+    print(f"worker {WORKER} has trained")
+
+
 if __name__ == "__main__":
     globals()[sys.argv[1]](*sys.argv[2:])

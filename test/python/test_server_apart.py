@@ -31,3 +31,10 @@ def test_sync_goes_on_without_a_lost_worker_if_it_is_told_so() -> None:
     done = run(2, 2, "lose", program=PROGRAM)
     assert "worker 0 has trained" in done.stdout, said(done)
     assert done.returncode == 7, said(done)  # worker 1's alone
+
+
+def test_a_child_of_a_worker_ends_by_itself() -> None:
+    """Threads of the worker did not come along."""
+    done = run(1, 2, "fork", program=PROGRAM)
+    assert done.returncode == 0, said(done)
+    assert done.stdout.count("has trained") == 2, said(done)
