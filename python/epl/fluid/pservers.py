@@ -32,6 +32,7 @@ from epl.fluid.tables import ServedTables
 from epl.fluid.transpiler_config import DistributeTranspilerConfig
 from epl.paddle.description import OPTIMIZE, Op
 from epl.paddle.program import Program
+from epl.processes.launch_variables import integer_variable
 from epl.servers.deadline import deadline
 from epl.servers.roles import Role, checked_addresses, read_role
 from epl.servers.strategy import AssignedServers
@@ -194,16 +195,9 @@ def strategy_of(
         min_block_size=config.min_block_size,
         dispatch=placement.servers_of,
         geo_steps=config.geo_sgd_need_push_nums,
-        max_merge=_max_merge(),
+        max_merge=integer_variable(_MAX_MERGE, os.environ.get(_MAX_MERGE) or _DEFAULT_MAX_MERGE, least=1),
         role=role,
     )
-
-
-def _max_merge() -> int:
-    text = os.environ.get(_MAX_MERGE, "") or _DEFAULT_MAX_MERGE
-    if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < 1:
-        raise ConfigError(f'{_MAX_MERGE} in the environment must be an integer of at least 1, found "{text}"')
-    return int(text)
 
 
 def role_of_trainer(trainer_id: Any, pservers: Any, trainers: Any) -> Role:

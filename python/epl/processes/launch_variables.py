@@ -90,7 +90,7 @@ def no_mpi_message(launch: Launch) -> str:
 
 def _is_child_of_process(present: Mapping[str, str]) -> bool:
     marked = present.get(_PROCESS_OF)
-    return marked is not None and _integer(_PROCESS_OF, marked, least=1) != os.getpid()
+    return marked is not None and integer_variable(_PROCESS_OF, marked, least=1) != os.getpid()
 
 
 def _open_mpi(present: Mapping[str, str]) -> Launch | None:
@@ -103,7 +103,7 @@ def _pmix(present: Mapping[str, str]) -> Launch | None:
         return None
     if "SLURM_STEP_NUM_TASKS" in present and not _is_below_daemon(present):
         return _numbered("PMIx", present, "PMIX_RANK", "SLURM_STEP_NUM_TASKS")
-    rank = _integer("PMIX_RANK", present["PMIX_RANK"])
+    rank = integer_variable("PMIX_RANK", present["PMIX_RANK"])
     return Launch(rank, None, "PMIx", None, (f"PMIX_RANK={rank}",))
 
 
@@ -162,8 +162,8 @@ def _numbered(launcher: str, present: Mapping[str, str], rank: str, size: str) -
                 f"{other}={present[other]} in the environment needs {name} beside it ({launcher}): "
                 "set both, or none"
             )
-    processes = _integer(size, present[size], least=1)
-    process = _integer(rank, present[rank])
+    processes = integer_variable(size, present[size], least=1)
+    process = integer_variable(rank, present[rank])
     if process >= processes:
         raise ConfigError(
             f"{rank} in the environment must be below {size}={processes}, found {process} ({launcher})"
@@ -171,7 +171,8 @@ def _numbered(launcher: str, present: Mapping[str, str], rank: str, size: str) -
     return Launch(process, processes, launcher, None, (f"{rank}={process}", f"{size}={processes}"))
 
 
-def _integer(name: str, text: str, least: int = 0) -> int:
+def integer_variable(name: str, text: str, least: int = 0) -> int:
+    """What a variable of the environment says that is a number; raises ConfigError if it is none."""
     if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < least:
         raise ConfigError(f'{name} in the environment must be an integer of at least {least}, found "{text}"')
     return int(text)

@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from epl.errors import ConfigError
+from epl.processes.launch_variables import integer_variable
 
 _PORT = "6174"  # Fluid's
 _ROLES: dict[str, Literal["server", "worker"]] = {"PSERVER": "server", "TRAINER": "worker"}
@@ -191,7 +192,4 @@ def _own_number(names: _Names, present: Mapping[str, str], servers: tuple[str, .
 def _integer(name: str, present: Mapping[str, str], least: int) -> int:
     if name not in present:
         raise ConfigError(f"the environment speaks of parameter servers, and lacks {name}")
-    text = present[name]
-    if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < least:
-        raise ConfigError(f'{name} in the environment must be an integer of at least {least}, found "{text}"')
-    return int(text)
+    return integer_variable(name, present[name], least)
